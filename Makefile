@@ -17,7 +17,7 @@ QUICK := not slow and not peers
 LONG_ONES := slow and not peers
 PEERS := peers or kubectl
 
-.PHONY: demo test test-long fuzz chaos mutate test-peers check format docs bench data oracle test-oracle clean
+.PHONY: demo test test-long fuzz chaos mutate test-peers test-languages check format docs bench data oracle test-oracle clean
 
 # Runs a control plane with an example app until `q` or Ctrl-C; without a terminal, shows it command by command and ends.
 demo: $(READY)
@@ -64,6 +64,11 @@ test-peers: $(READY)
 		$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(PEERS)" tests/clients --ignore tests/clients/test_controller_runtime.py
 	CONTROLLER_RUNTIME=$(CURDIR)/build/peers/controller-runtime \
 		$(BIN)/python -m pytest -rs $(LONG) -m "$(PEERS)" tests/clients/test_controller_runtime.py
+
+# Runs the examples of docs/other-languages.md with the tools of each language that are installed. Compiling the clients of
+# Java and Rust takes many minutes the first time; afterwards `make test-long` runs these examples, too.
+test-languages: $(READY)
+	LANGUAGES=1 $(BIN)/python -m pytest -rs --long tests/docs/test_other_languages.py tests/clients/test_go_page.py
 
 # Builds a real control plane into build/peers: kube-apiserver, kube-controller-manager, kube-scheduler, etcd and KWOK, in
 # the versions of the modules in tests/oracle/go. This needs Go; the first build takes about 20 minutes.

@@ -15,6 +15,7 @@ BEYOND = {
     "ssa-empty-list-of-immutable": "an absent list that the server writes as null",
     "crud-unusual-names": "an empty list that the server reads as none",
     "crud-put-create": "an empty list that the server reads as none",
+    "crud-put-create-system-fields": "a creation by an update owns fields that are not stored",
     "err-metadata-of-updates": "an empty list that the server reads as none",
     "crud-address-generate-name": "the server generates the name",
     "crud-autoscaler-annotations": "autoscalers are converted between versions",
