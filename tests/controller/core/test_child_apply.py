@@ -1,7 +1,7 @@
 """Children of a reconciled object: what others do to a child neither blocks its owner nor stays."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -30,7 +30,9 @@ class Recorder:
         self.events.append((regarding.metadata.name, reason, note))
 
 
-async def run(world: World, child: Callable[[Widget], Object], **how: Any) -> Recorder:
+async def run(
+    world: World, child: Callable[[Widget], Object], owns: Sequence[str] = (CONFIG_MAP,), **how: Any
+) -> Recorder:
     """Runs a controller of widgets that applies one child."""
     await with_widgets(world)
 
@@ -40,7 +42,7 @@ async def run(world: World, child: Callable[[Widget], Object], **how: Any) -> Re
             await ctx.client.apply(ctx.own(child(found)), **how)
             ctx.status["size"] = found.spec.size
 
-    controller = Controller("widget", reconcile, kind=Widget, owns=[CONFIG_MAP])
+    controller = Controller("widget", reconcile, kind=Widget, owns=owns)
     controller.recorder = recorder = Recorder()
     await world.run(controller)
     return recorder
@@ -119,6 +121,37 @@ async def test_a_child_gets_its_fields_back(world: World, disturb: Callable[[Cli
     assert ("extra" in found["data"]) is (disturb is add)  # fields of other managers stay
     await world.client.patch(WIDGET, merge({"spec": {"size": 2}}), "w", "default")
     await until_data(world.client, size="2", color="red")
+    assert recorder.events == []
+
+
+async def test_a_field_that_the_owner_leaves_out_belongs_to_an_autoscaler(world: World) -> None:
+    def deployment(found: Widget) -> Object:
+        labels = {"app": "child"}
+        container = {"name": "web", "image": f"web:{found.spec.size}"}
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "child", "namespace": "default"},
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            },
+        }
+
+    def shows(image: str) -> Callable[[Any], bool]:
+        return lambda tree: tree is not None and tree["spec"]["template"]["spec"]["containers"][0]["image"] == image
+
+    recorder = await run(world, deployment, owns=["apps/v1/Deployment"])
+    await world.client.create(widget("w"))
+    await world.client.wait_for("apps/v1/Deployment", "child", "default", until=shows("web:1"), timeout=60)
+    await world.client.patch(
+        "apps/v1/Deployment", merge({"spec": {"replicas": 5}}), "child", "default",
+        subresource="scale", field_manager="horizontal-pod-autoscaler",
+    )  # fmt: skip
+    await world.client.patch(WIDGET, merge({"spec": {"size": 2}}), "w", "default")
+    found = await world.client.wait_for("apps/v1/Deployment", "child", "default", until=shows("web:2"), timeout=60)
+    assert found is not None
+    assert found["spec"]["replicas"] == 5
     assert recorder.events == []
 
 
