@@ -47,7 +47,7 @@ def test_what_is_written_passes_its_own_test_and_the_checks_of_a_careful_project
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "3 passed" in ran.stdout
+    assert "6 passed" in ran.stdout
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "E,F,W,B,UP", "."]
     checked = subprocess.run([*ruff, "--line-length", "120"], cwd=project, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
@@ -75,7 +75,7 @@ def test_a_kind_that_is_called_like_a_test_is_taken_for_none(project: Path) -> N
     new("test-run")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis", "."]
     ran = subprocess.run(command, cwd=project / "controllers", capture_output=True, text=True)
-    assert "3 passed" in ran.stdout, ran.stdout + ran.stderr
+    assert "6 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_without_an_app_file_it_is_told_how_to_run_it() -> None:

@@ -52,6 +52,7 @@ from {module} import {kind}, {kind}Spec, {function}
 import setpoint as sp
 from setpoint import testing
 from setpoint.api.core.v1 import ConfigMap
+from setpoint.client.patches import merge
 
 FIRST = {kind}(metadata=sp.ObjectMeta(name="first", namespace="default"), spec={kind}Spec(greeting="Moin"))
 
@@ -72,12 +73,26 @@ async def test_a_deleted_page_is_recreated(world: testing.World) -> None:
 
 
 @pytest.mark.world(crds=[{kind}], objects=[FIRST])
-async def test_a_page_that_another_client_changes_is_restored(world: testing.World) -> None:
-    def change(page: ConfigMap) -> None:
-        page.data = {{"text": "changed"}}
-
+@pytest.mark.parametrize(
+    "change",
+    [
+        {{"data": {{"text": "changed"}}}},
+        {{"data": {{"text": None}}}},
+        {{"data": {{"text": "changed"}}, "metadata": {{"managedFields": [{{}}]}}}},  # forgets the owners of all fields
+    ],
+)
+async def test_a_page_that_another_client_changes_is_restored(world: testing.World, change: dict[str, object]) -> None:
     await world.run({function})
-    await world.client.edit(ConfigMap, "first-page", "default", change)
+    await world.client.patch(ConfigMap, merge(change), "first-page", "default", field_manager="other")
+    await world.settle()
+    assert (await world.find(ConfigMap, "first-page")).data == {{"text": "Moin, first!"}}
+
+
+@pytest.mark.world(crds=[{kind}], objects=[FIRST])
+async def test_a_page_that_another_client_applies_is_restored(world: testing.World) -> None:
+    page = ConfigMap(metadata=sp.ObjectMeta(name="first-page", namespace="default"), data={{"text": "applied"}})
+    await world.run({function})
+    await world.client.apply(page, field_manager="other", force=True)
     await world.settle()
     assert (await world.find(ConfigMap, "first-page")).data == {{"text": "Moin, first!"}}
 '''
