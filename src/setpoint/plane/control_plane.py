@@ -137,7 +137,7 @@ class ControlPlane:
         # The store of a fork, which has the system objects.
         self._forked: MemoryStore | None = None
 
-    async def snapshot(self) -> "PlaneSnapshot":
+    async def snapshot(self) -> "PlaneSnapshot[ControlPlane]":
         """Returns the current state, from which other control planes can continue. Takes constant time for a store in
         memory, and reads the whole store otherwise."""
         from setpoint.plane.plane_snapshot import PlaneSnapshot, forked_clock, forked_ids

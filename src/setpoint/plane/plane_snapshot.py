@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from setpoint.objects.clock import Clock, ManualClock
 from setpoint.objects.ids import Ids, SeededIds
 from setpoint.store.contract import Snapshot
 from setpoint.store.memory import MemoryStore
 
-if TYPE_CHECKING:
-    from setpoint.plane.control_plane import ControlPlane
+# A control plane.
+P = TypeVar("P")
 
 
 @dataclass(frozen=True)
-class PlaneSnapshot:
+class PlaneSnapshot(Generic[P]):
     """The store, the time and the random numbers of a control plane. Independent of the plane, which may go on or end.
 
     snapshot = await plane.snapshot()
@@ -25,9 +25,9 @@ class PlaneSnapshot:
     clock: Clock
     ids: Ids
     # Creates a control plane with the settings of the original one, without its store, files and workloads.
-    make: "Callable[[MemoryStore, Clock, Ids], ControlPlane]"
+    make: Callable[[MemoryStore, Clock, Ids], P]
 
-    def plane(self, at: int | None = None) -> "ControlPlane":
+    def plane(self, at: int | None = None) -> P:
         """Returns a new control plane in memory, not yet started, that continues from the snapshot or from an earlier
         revision, with the same revisions and past. Raises TooEarly or TooLate for a revision that cannot be read."""
         clock, ids = forked_clock(self.clock), forked_ids(self.ids)

@@ -19,10 +19,10 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 # The number of templates that are kept.
 _MOST = 32
 
-_templates: OrderedDict[tuple[tuple[type[Resource], ...], int], PlaneSnapshot] = OrderedDict()
+_templates: OrderedDict[tuple[tuple[type[Resource], ...], int], PlaneSnapshot[ControlPlane]] = OrderedDict()
 
 
-async def template(kinds: tuple[type[Resource], ...], seed: int) -> PlaneSnapshot:
+async def template(kinds: tuple[type[Resource], ...], seed: int) -> PlaneSnapshot[ControlPlane]:
     """Returns the snapshot of a control plane in virtual time, with these kinds. Raises the errors of `install`."""
     found = _templates.get((kinds, seed))
     if found is None:
@@ -34,7 +34,7 @@ async def template(kinds: tuple[type[Resource], ...], seed: int) -> PlaneSnapsho
     return found
 
 
-async def _made(kinds: tuple[type[Resource], ...], seed: int) -> PlaneSnapshot:
+async def _made(kinds: tuple[type[Resource], ...], seed: int) -> PlaneSnapshot[ControlPlane]:
     clock = ManualClock(START)
     async with ControlPlane(clock=clock, system=False, ids=SeededIds(seed)) as plane, plane.client() as client:
         for kind in kinds:

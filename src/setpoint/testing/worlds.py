@@ -355,7 +355,7 @@ class WorldSnapshot:
     attributes of their own objects are shared. Faults are not copied.
     """
 
-    plane: PlaneSnapshot
+    plane: PlaneSnapshot[ControlPlane]
     _ids: SeededIds
     _rights: Rights
     _kinds: Mapping[GroupVersionKind, type[Resource]]
