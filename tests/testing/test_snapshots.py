@@ -169,6 +169,51 @@ async def test_a_thousand_forks_end_byte_identical(world: testing.World) -> None
     assert len(ends) == 1
 
 
+async def test_the_events_of_a_fork_stay_in_the_fork(world: testing.World) -> None:
+    @sp.controller(Shelf)
+    async def told(ctx: sp.Context[Shelf], request: sp.Request) -> sp.Result:
+        ctx.recorder.normal(await ctx.object(), "Dusted", f"at {ctx.clock.monotonic():g}")
+        return sp.Result(requeue_after=100)
+
+    await world.run(told)
+    await world.advance(1)
+    before = await world.events()
+    assert before
+    async with world.fork() as other:
+        await other.advance(150)
+        assert await world.events() == before
+        assert "at 100" in {event.note for event in await other.events()}
+
+
+async def test_the_daemons_of_a_fork_begin_as_after_a_restart(world: testing.World) -> None:
+    seen: list[tuple[str, object]] = []
+
+    @sp.daemon(Shelf)
+    async def guard(ctx: sp.DaemonContext[Shelf], request: sp.Request) -> None:
+        seen.append((request.name, ctx.clock))
+        await ctx.wait_stopped(3600)
+
+    @sp.timer(Shelf, interval=60)
+    async def dust(ctx: sp.Context[Shelf], request: sp.Request) -> None:
+        seen.append((f"dust {request.name}", ctx.clock))
+
+    await world.run(guard, dust)
+    await world.advance(1)
+    async with world.fork() as other:
+        await other.advance(1)
+        names = ["a", "b", "dust a", "dust b"]
+        assert sorted(name for name, clock in seen if clock is world.clock) == names
+        assert sorted(name for name, clock in seen if clock is other.clock) == names
+
+
+async def test_a_controller_that_cannot_be_created_again_is_named(world: testing.World) -> None:
+    async def reconcile(ctx: sp.Context, request: sp.Request) -> None: ...
+
+    await world.run(sp.Controller("mine", reconcile, kind=Shelf))
+    with pytest.raises(TypeError, match=r"the controller mine cannot be created again .*@sp\.controller"):
+        await world.snapshot()
+
+
 async def test_a_snapshot_outlives_its_world() -> None:
     async with testing.world(crds=[Shelf], objects=[shelf("a")], seed=3) as world:
         snapshot = await world.snapshot()

@@ -125,6 +125,8 @@ class Controller:
         self.initial_priority = self.options.initial_priority
         # The queue of a controller that this one continues; replaces the requests of the initial lists.
         self.initial_queue: QueueState[Request] | None = None
+        # False if the run-time state is more than the queue: then a copy begins as after a restart.
+        self.continues_queue = True
         watch = self.options.primary()
         self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
         # The conditions of built-in kinds belong to their own controllers.

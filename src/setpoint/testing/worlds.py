@@ -10,12 +10,10 @@ user with the rights that the test defines.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
@@ -80,8 +78,7 @@ class World:
         self._rights = rights
         # All controllers so far, for the rights derived from their declarations.
         self._declared: list[Controller] = []
-        # The running managers, with their options.
-        self._managers: dict[Manager, dict[str, Any]] = {}
+        self._managers: dict[Manager, _Started] = {}
         self._passing = Passing(clock, self)
 
     # Objects
@@ -142,19 +139,18 @@ class World:
         """Runs controllers under a new manager, until `stop` or the end of the world."""
         made = [self._seeded(as_controller(each)) for each in controllers]
         await self._grant(made)
-        return await self._start(made, options)
+        return await self._start(_Started(controllers, made, options))
 
     @property
     def managers(self) -> list[Manager]:
         """The running managers, in the order of their start."""
         return list(self._managers)
 
-    async def _start(self, controllers: Sequence[Controller], options: dict[str, Any]) -> Manager:
-        manager = Manager(
-            self.app, controllers=controllers, **{"graceful": 0.0, "preflight": False, "ids": self.ids, **options}
-        )
+    async def _start(self, started: "_Started") -> Manager:
+        options = {"graceful": 0.0, "preflight": False, "ids": self.ids, **started.options}
+        manager = Manager(self.app, controllers=started.controllers, **options)
         await manager.__aenter__()
-        self._managers[manager] = options
+        self._managers[manager] = started
         await self.settle()
         return manager
 
@@ -254,25 +250,21 @@ class World:
     async def snapshot(self) -> "WorldSnapshot":
         """Returns the state of the world, from which any number of other worlds can continue: all objects with their
         past, the time, the random numbers, and the queues of the controllers. Raises RuntimeError while a reconcile
-        waits for time to pass.
+        waits for time to pass, and TypeError for a running `Controller` that cannot be created again.
 
             snapshot = await world.snapshot()
             async with snapshot.world() as one, snapshot.world() as other: ...
         """
         await self.settle()
-        managers = tuple(
-            (tuple((each, each.queue.state()) for each in manager.controllers), options)
-            for manager, options in self._managers.items()
-        )
+        managers = [started.state() for started in self._managers.values()]
         return WorldSnapshot(await self.plane.snapshot(), self.ids.fork(), self._rights, dict(self._kinds), managers)
 
     @asynccontextmanager
     async def fork(self) -> "AsyncIterator[World]":
-        """Creates a world that continues from the current state. Changes in one of the worlds do not
-        affect the other.
+        """Creates a world that continues from the current state. Changes in one of the worlds do not affect the other.
 
-            async with world.fork() as other:
-                await other.client.delete(Widget, "a", "default")
+        async with world.fork() as other:
+            await other.client.delete(Widget, "a", "default")
         """
         async with (await self.snapshot()).world() as found:
             yield found
@@ -351,15 +343,16 @@ async def _opened(plane: ControlPlane, rights: Rights, seed: int) -> AsyncIterat
 class WorldSnapshot:
     """The state of a world at one moment. Independent of that world, which may go on or end.
 
-    The controllers of a new world continue with the queues of the original ones; their caches are filled anew, and the
-    attributes of their own objects are shared. Faults are not copied.
+    The controllers of a new world are created anew from their declarations, and continue with the queues of the
+    original ones; daemons and timers begin as after a restart. Attributes of the author's own objects are shared.
+    Faults are not copied.
     """
 
     plane: PlaneSnapshot[ControlPlane]
     _ids: SeededIds
     _rights: Rights
     _kinds: Mapping[GroupVersionKind, type[Resource]]
-    _managers: Sequence[tuple[Sequence[tuple[Controller, QueueState[Request]]], dict[str, Any]]]
+    _managers: "Sequence[_ManagerState]"
 
     @asynccontextmanager
     async def world(self) -> AsyncIterator[World]:
@@ -370,10 +363,12 @@ class WorldSnapshot:
         """
         async with _opened(self.plane.plane(), self._rights, 0) as found:
             found._kinds.update(self._kinds)
-            for controllers, options in self._managers:
-                made = [_continued(controller, queue, found.ids) for controller, queue in controllers]
+            for manager in self._managers:
+                made = [found._seeded(as_controller(target)) for target in manager.targets]
+                for controller, queue in zip(made, manager.queues, strict=True):
+                    controller.initial_queue = queue
                 found._declared += made
-                await found._start(made, options)
+                await found._start(_Started(manager.targets, made, manager.options))
             # Starting the controllers has used some numbers.
             found.ids.resume(self._ids)
             if isinstance(self.plane.ids, SeededIds) and isinstance(ids := found.plane.services.ids, SeededIds):
@@ -381,12 +376,30 @@ class WorldSnapshot:
             yield found
 
 
-def _continued(controller: Controller, queue: QueueState[Request], ids: SeededIds) -> Controller:
-    """Returns a controller like another one, which begins with the queue of that one."""
-    made = copy(controller)
-    made.runs, made.last_runs, made.accesses = deque(maxlen=controller.runs.maxlen), {}, set()
-    made.ids, made.initial_queue = ids, queue
-    return made
+class _ManagerState(NamedTuple):
+    """The declarations of the controllers of a manager, their queues, and the options of the manager."""
+
+    targets: Sequence[object]
+    queues: Sequence[QueueState[Request] | None]
+    options: dict[str, Any]
+
+
+class _Started(NamedTuple):
+    """The arguments of `run`, and the controllers that were created for them."""
+
+    targets: Sequence[object]
+    controllers: Sequence[Controller]
+    options: dict[str, Any]
+
+    def state(self) -> _ManagerState:
+        for target in self.targets:
+            if isinstance(target, Controller):
+                raise TypeError(
+                    f"the controller {target.name} cannot be created again for a copy of the world: declare it with "
+                    "@sp.controller(Kind), and give `run` the declared function or class"
+                )
+        queues = [each.queue.state() if each.continues_queue else None for each in self.controllers]
+        return _ManagerState(self.targets, queues, self.options)
 
 
 def as_controller(target: object) -> Controller:

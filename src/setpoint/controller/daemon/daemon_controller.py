@@ -101,6 +101,7 @@ class DaemonController(Controller):
             queue_observer=queue_observer,
             **settings,
         )
+        self.continues_queue = False
         # The conditions belong to the reconciler of the kind.
         self._reports_conditions = False
 

@@ -63,6 +63,7 @@ class TimerController(Controller):
             queue_observer=queue_observer,
             **settings,
         )
+        self.continues_queue = False
         # Without children, the conditions belong to the reconciler of the kind.
         self._reports_conditions = self._reports_conditions and bool(self.options.owns)
 
