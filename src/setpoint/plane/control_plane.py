@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 
 # The user that the workload controllers act as.
 _WORKLOADS = "system:setpoint:workloads"
+# The user whose thread reads a store for a copy of the control plane.
+_COPIES = "system:setpoint:copies"
 _NOT_RUNNING = "the control plane is not running: use `async with ControlPlane()`"
 _IN_PROCESS = Peer("in process", in_process=True)
 
@@ -139,11 +141,16 @@ class ControlPlane:
 
     async def snapshot(self) -> "PlaneSnapshot[ControlPlane]":
         """Returns the current state, from which other control planes can continue. Takes constant time for a store in
-        memory, and reads the whole store otherwise."""
+        memory, and reads the whole store otherwise, in a thread."""
         from setpoint.plane.plane_snapshot import PlaneSnapshot, forked_clock, forked_ids
         from setpoint.server.access.audit.audit_settings import Audit
+        from setpoint.store.memory import MemorySnapshot, in_memory
 
-        store = await self.services.store.snapshot()
+        services = self.services
+        found = await services.store.snapshot()
+        clock, ids = forked_clock(self._clock), forked_ids(self._ids)
+        is_in_memory = isinstance(found, MemorySnapshot)
+        store = in_memory(found) if is_in_memory else await services.offload.run(_COPIES, partial(in_memory, found))
         settings = {
             # The files of this plane stay its own.
             "config": structs.replace(self.config, data="", token="", audit=Audit()),
@@ -154,7 +161,7 @@ class ControlPlane:
             "system": self._system_names,
             "workloads": False,
         }
-        return PlaneSnapshot(store, forked_clock(self._clock), forked_ids(self._ids), partial(_continued, settings))
+        return PlaneSnapshot(store, clock, ids, partial(_continued, settings))
 
     async def fork(self, at: int | None = None) -> "ControlPlane":
         """Returns a new control plane in memory, not yet started, that continues from the current state or from an

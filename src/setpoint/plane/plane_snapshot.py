@@ -6,8 +6,7 @@ from typing import Generic, TypeVar
 
 from setpoint.objects.clock import Clock, ManualClock
 from setpoint.objects.ids import Ids, SeededIds
-from setpoint.store.contract import Snapshot
-from setpoint.store.memory import MemoryStore
+from setpoint.store.memory import MemorySnapshot, MemoryStore
 
 # A control plane.
 P = TypeVar("P")
@@ -21,7 +20,7 @@ class PlaneSnapshot(Generic[P]):
     async with snapshot.plane() as one, snapshot.plane(at=120) as earlier: ...
     """
 
-    store: Snapshot
+    store: MemorySnapshot
     clock: Clock
     ids: Ids
     # Creates a control plane with the settings of the original one, without its store, files and workloads.

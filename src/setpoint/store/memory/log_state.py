@@ -373,6 +373,18 @@ class State:
 
     def load(self, contents: Contents) -> None:
         """Replaces the state by the contents of a dump, under a new revision."""
+        before = self.bounds
+        self._load(contents)
+        self.oldest, self.current, self._gaps = before.restored(contents.bounds)
+
+    @classmethod
+    def of(cls, contents: Contents) -> "State":
+        """Returns a new state with the contents of a dump, and with its revisions."""
+        made = cls()
+        made._load(contents)
+        return made
+
+    def _load(self, contents: Contents) -> None:
         versions: dict[str, list[LogEntry]] = {}
         events: list[Event] = []
         for entry in contents.entries:
@@ -380,9 +392,7 @@ class State:
             if entry.revision > contents.bounds.oldest:
                 events.append(Event(entry, kept[-1].value if kept else None))
             kept.append(entry)
-        before = self.bounds
         self._replace_state(versions, events, contents.bounds, contents.deadlines)
-        self.oldest, self.current, self._gaps = before.restored(contents.bounds)
         self.purged = last_purged(contents.entries)
         self.live = KeyOrder(key for key, kept in versions.items() if kept[-1].value is not None)
         self.deleted = KeyOrder(key for key, kept in versions.items() if kept[-1].value is None)

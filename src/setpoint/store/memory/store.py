@@ -45,6 +45,11 @@ _PURGED_AT_ONCE = 100
 MEMORY_RETENTION = Retention(revisions=100_000, size=256 * 1024 * 1024)
 
 
+def in_memory(snapshot: Snapshot) -> MemorySnapshot:
+    """Returns a snapshot of any store in memory. Takes time in proportion to the size of another kind of store."""
+    return snapshot if isinstance(snapshot, MemorySnapshot) else State.of(load(snapshot.dump())).snapshot()
+
+
 class MemoryStore:
     """The log in memory; `retention` bounds its past."""
 
@@ -66,19 +71,14 @@ class MemoryStore:
     @classmethod
     def fork(
         cls,
-        snapshot: Snapshot,
+        snapshot: MemorySnapshot,
         *,
         at: int | None = None,
         clock: Clock | None = None,
         retention: Retention = MEMORY_RETENTION,
     ) -> Self:
-        """Returns a store that continues from a snapshot of any store, or from an earlier revision, with the same
-        revisions and the same past. Raises TooEarly or TooLate for a revision that cannot be read."""
-        if not isinstance(snapshot, MemorySnapshot):
-            loaded = State()
-            loaded.load(load(snapshot.dump()))
-            at = snapshot.revision if at is None else at
-            snapshot = loaded.snapshot()
+        """Returns a store that continues from a snapshot, or from an earlier revision, with the same revisions and the
+        same past. Raises TooEarly or TooLate for a revision that cannot be read."""
         made = cls(clock=clock, retention=retention)
         made._state = State.fork(snapshot, at)
         made._plan_trim()
