@@ -65,8 +65,8 @@ test-peers: $(READY)
 	CONTROLLER_RUNTIME=$(CURDIR)/build/peers/controller-runtime \
 		$(BIN)/python -m pytest -rs $(LONG) -m "$(PEERS)" tests/clients/test_controller_runtime.py
 
-# Runs the examples of docs/other-languages.md with the tools of each language that are installed. Compiling the clients of
-# Java and Rust takes many minutes the first time; afterwards `make test-long` runs these examples, too.
+# Runs the examples of docs/other-languages.md with the tools of each language that are installed. Compiling the client of
+# Rust takes many minutes the first time; afterwards `make test-long` runs that example, too.
 test-languages: $(READY)
 	LANGUAGES=1 $(BIN)/python -m pytest -rs --long tests/docs/test_other_languages.py tests/clients/test_go_page.py
 

@@ -19,6 +19,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
     </dependency>
   </dependencies>
   <build><plugins>
+    <plugin><artifactId>maven-compiler-plugin</artifactId><version>3.14.1</version></plugin>
     <plugin><artifactId>maven-surefire-plugin</artifactId><version>3.5.4</version></plugin>
   </plugins></build>
 </project>
@@ -49,7 +50,6 @@ def test_javascript() -> None:
 @pytest.mark.parametrize("name", JAVA)
 def test_java(name: str) -> None:
     directory = project(name, "java", "mvn")
-    require_compiled(directory / "target")
     (directory / "pom.xml").write_text(POM.format(client=JAVA[name]))
     fetch(directory, "mvn", "--batch-mode", "--quiet", "dependency:resolve")
     assert "Tests run: 1, Failures: 0, Errors: 0" in run(directory, "mvn", "--batch-mode", "test")
