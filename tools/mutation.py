@@ -125,15 +125,21 @@ class Record:
         return [test for (_, test), end in zip(own, ends, strict=True) if end <= MOST_SLOW_SECONDS]
 
     def _ordered(self, tests: set[str], mutant: Mutant) -> list[str]:
-        """Returns quick tests. Tests of a file named like the module come first; among equals the fastest case of each
-        test function, then the second fastest, and so on."""
+        """Returns quick tests. Tests of a file named like the module come first; among equals the fastest test of each
+        way through the module, since tests of one way mostly fail together; then the fastest case of each test
+        function, then the second fastest, and so on."""
+        ways = self._ways(tests, mutant.path)
         by_speed = sorted(tests, key=lambda test: (self._seconds[test], test))
+        seen: set[frozenset[int]] = set()
         turn: Counter[str] = Counter()
         order = []
         for test in by_speed:
+            is_new = ways[test] not in seen
+            seen.add(ways[test])
             function = test.partition("[")[0]
             turn[function] += 1
-            order.append((not _is_about(test, mutant.path), turn[function], self._seconds[test], test))
+            rank = 0 if is_new else turn[function]
+            order.append((not _is_about(test, mutant.path), rank, self._seconds[test], test))
         chosen: list[str] = []
         left = MOST_SECONDS
         for *_, seconds, test in sorted(order)[:MOST_TESTS]:
@@ -142,6 +148,14 @@ class Record:
             chosen.append(test)
             left -= seconds
         return chosen
+
+    def _ways(self, tests: set[str], path: str) -> dict[str, frozenset[int]]:
+        """Returns the lines of a module that each test runs."""
+        found: dict[str, set[int]] = {test: set() for test in tests}
+        for line, runs in self._lines[path].items():
+            for test in runs & tests:
+                found[test].add(line)
+        return {test: frozenset(lines) for test, lines in found.items()}
 
     def _of(self, lines: dict[int, set[str]], wanted: Iterable[int]) -> set[str]:
         return {test for line in wanted for test in lines.get(line, ()) if test in self._seconds}

@@ -138,13 +138,13 @@ def test_the_command_says_what_is_wrong() -> None:
     assert "setpoint.cli.controllers.fsm" in sys.modules
 
 
+async def nothing(ctx: Context, found: Bucket, out: Outputs) -> Next:
+    return Done()
+
+
 @pytest.mark.feature("E2", "E4")
 def test_circles_strays_and_ways_out_of_the_machine_are_refused_before_anything_runs() -> None:
     circle, stray, crossing, bare = FSM(Bucket), FSM(Bucket), FSM(Bucket), FSM(Bucket)
-
-    async def nothing(ctx: Context, found: Bucket, out: Outputs) -> Next:
-        return Done()
-
     circle.state("One", then=["Two"])(nothing)
     circle.state("Two", then=["One"])(nothing)
     stray.state("One")(nothing)
@@ -164,3 +164,21 @@ def test_circles_strays_and_ways_out_of_the_machine_are_refused_before_anything_
             fsm.controller()
     with pytest.raises(GraphError, match="already"):
         circle.state("One")(nothing)
+
+
+def test_a_state_may_have_functions_and_variables_of_its_own() -> None:
+    fsm = FSM(Bucket)
+    last = fsm.state("Last", then=[])(nothing)
+
+    @fsm.state("First")
+    async def first(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        regions = [found.spec.region]
+
+        def is_known(region: str) -> bool:
+            return region in regions
+
+        regions.append("south")
+        return last if is_known("south") else Wait(5)
+
+    fsm.states.reverse()
+    assert fsm.graph().text() == "First (first) -> Last  [wait]\nLast (nothing) -> done"

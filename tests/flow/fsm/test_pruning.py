@@ -209,6 +209,34 @@ async def test_outputs_elsewhere_bring_their_machine_back_and_go_with_the_object
             await test(World(client, manager, None))
 
 
+@pytest.mark.parametrize(
+    ("namespace", "how", "finalizers"),
+    [
+        ("default", {}, []),
+        ("default", {"owned": False}, ["setpoint.dev/bucket"]),
+        ("default", {"keep": True}, []),
+        ("elsewhere", {}, ["setpoint.dev/bucket"]),
+        ("elsewhere", {"keep": True}, []),
+    ],
+    ids=["near", "near without owner", "near and kept", "far", "far and kept"],
+)
+async def test_an_object_gets_a_finalizer_only_for_outputs_that_would_outlive_it(
+    world: World, namespace: str, how: dict[str, bool], finalizers: list[str]
+) -> None:
+    fsm = FSM(Bucket)
+
+    @fsm.state("Stored")
+    async def stored(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        out.apply(config_map("a", namespace=namespace), **how)  # type: ignore[arg-type]
+        return Done()
+
+    await world.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
+    world.run(fsm)
+    await world.create()
+    await world.is_so("Ready=True/Ready")
+    assert (await world.client.get(Bucket, "b", "default")).metadata.finalizers == finalizers
+
+
 @pytest.mark.feature("E66", "E65")
 async def test_children_are_deleted_in_order_and_the_object_waits_for_the_last(world: World) -> None:
     fsm = FSM(Bucket, finalizer=FINALIZER)

@@ -139,17 +139,21 @@ async def test_what_a_state_answers_or_raises_is_told_and_ends_the_reconcile(
 
 
 @pytest.mark.feature("E5")
-async def test_a_state_that_answers_nothing_is_told_what_to_return(world: World) -> None:
+@pytest.mark.parametrize(("answer", "shown"), [(None, "None"), ("Done", "a str"), (Wait, "a type")])
+async def test_a_state_that_answers_something_else_is_told_what_to_return(
+    world: World, answer: Any, shown: str
+) -> None:
     fsm = FSM(Bucket)
 
     @fsm.state("Forgetful")
     async def forgetful(ctx: Context, found: Bucket, out: Outputs) -> Any:
-        pass
+        return answer
 
     world.run(fsm)
     await world.create()
     told = await world.is_so("Ready=False/Error")
-    assert "expected the next state, Done, Wait, Fail or Note" in told["Ready"]["message"]
+    wanted = f"Forgetful: forgetful returned {shown}: expected the next state, Done, Wait, Fail or Note"
+    assert told["Ready"]["message"] == wanted
 
 
 async def test_a_state_that_takes_too_long_is_ended() -> None:

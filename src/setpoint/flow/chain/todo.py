@@ -96,7 +96,7 @@ class Todo:
 
     def next(self) -> float:
         """Returns the time of the next call."""
-        return max(min((due.when for due in self.due.values()), default=inf), self.not_before, 0.0) if self.due else inf
+        return max(min(due.when for due in self.due.values()), self.not_before) if self.due else inf
 
     def wait(self, now: float) -> float | None:
         """Returns the seconds until the next call; None without one."""
