@@ -8,12 +8,13 @@ from tests.flow.apply_set.sets import CONFIG_MAP, MANAGER, config_map, deploymen
 
 from setpoint.client.mapper import NoMatch
 from setpoint.client.patches import merge
+from setpoint.controller.reconcile_client import Applied
 from setpoint.flow.apply_set import ApplySet
 from setpoint.flow.marks import find_owner
 from setpoint.flow.orphans import purge_orphans
 from setpoint.flow.plan import Action
 from setpoint.flow.policy import Adopt, How, Mode, Prune, Replace
-from setpoint.flow.record import StatusRecord
+from setpoint.flow.record import ConfigMapRecord, StatusRecord
 from setpoint.flow.result import ApplyFailed, PlanOutdated, PruneWithheld, Refused
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.errors import ApplyConflict, Conflict, Forbidden, Invalid, NotFound
@@ -355,6 +356,25 @@ async def test_owner_references_where_legal_and_the_inventory_where_not() -> Non
             await it.direct.get("rbac.authorization.k8s.io/v1/ClusterRole", "reader")
 
 
+@pytest.mark.parametrize("how", [How(), How(owner_references=False)], ids=["owned", "not owned"])
+async def test_the_inventory_goes_with_the_owner_if_all_objects_do(how: How) -> None:
+    async with world() as it:
+        owner = await it.owner()
+        own = it.own(owner=owner).add(config_map("one")).add(config_map("two"), how=how)
+        await own.apply()
+        [inventory] = await it.inventories()
+        references = [each["uid"] for each in inventory["metadata"].get("ownerReferences", [])]
+        assert references == ([] if how.owner_references is False else [owner["metadata"]["uid"]])
+
+
+async def test_the_inventory_of_a_cluster_scoped_owner_goes_with_it() -> None:
+    async with world() as it:
+        owner = await it.direct.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}})
+        await it.own(owner=owner, namespace="far").add(config_map("one", namespace="far")).apply()
+        [inventory] = await it.inventories("far")
+        assert [each["kind"] for each in inventory["metadata"]["ownerReferences"]] == ["Namespace"]
+
+
 async def test_the_sets_of_living_owners_are_no_orphans() -> None:
     async with world() as it:
         await it.own(owner=await it.owner(), how=How(owner_references=False)).add(config_map("one")).apply()
@@ -613,3 +633,39 @@ async def test_a_namespace_that_ends_is_told_and_nothing_is_pruned() -> None:
         with pytest.raises(Forbidden):
             await it.own().add(config_map("one"), config_map("x", namespace="far")).apply()
         assert await it.names() == {"one", "two"}
+
+
+async def test_a_set_needs_a_place_for_its_inventory_and_a_field_manager() -> None:
+    async with world() as it:
+        with pytest.raises(ValueError, match="the inventory ConfigMap needs a namespace: set namespace or record"):
+            it.own(namespace="")
+        record = ConfigMapRecord("main", "default", None, MANAGER)
+        own = it.own(namespace="", record=record).add(config_map("one"))
+        assert (await own.apply()).written
+        assert [each["metadata"]["name"] for each in await it.inventories()] == [record.name]
+        with pytest.raises(ValueError, match="needs a namespace: set the namespace of the object or of the set"):
+            await it.own(namespace="", record=record).add(config_map("two", namespace="")).apply()
+        with pytest.raises(ValueError, match="needs a stable field manager: set field_manager"):
+            it.own(client=it.direct)
+
+
+async def test_a_field_that_is_no_longer_ignored_is_written() -> None:
+    async with world() as it:
+        memory = Applied()
+        await it.own(memory=memory).add(config_map("one", a="1", b="1")).apply()
+        await it.direct.patch(CONFIG_MAP, merge({"data": {"a": "9"}}), "one", "default")
+        ignoring = it.own(memory=memory).ignore(CONFIG_MAP, "/data/a").add(config_map("one", a="1", b="1"))
+        await ignoring.apply()
+        assert (await it.direct.get(CONFIG_MAP, "one", "default"))["data"] == {"a": "9", "b": "1"}
+        await it.own(memory=memory, how=How(force=True)).add(config_map("one", a="1", b="1")).apply()
+        assert (await it.direct.get(CONFIG_MAP, "one", "default"))["data"] == {"a": "1", "b": "1"}
+
+
+async def test_a_deleted_set_has_no_objects_left_to_write() -> None:
+    async with world() as it:
+        own = it.own().add(config_map("one"))
+        await own.apply()
+        own.add(config_map("two"))
+        assert await own.delete()
+        assert (await own.apply()).written == []
+        assert await it.names() == set()

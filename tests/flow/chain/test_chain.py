@@ -403,3 +403,18 @@ async def test_an_object_that_asks_for_it_is_left_alone_by_all_handlers(world: W
     await world.change(x="1")
     await settle(chain)
     assert calls == []
+
+
+async def test_the_log_lines_of_a_handler_name_the_handler(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    chain = maps(name="maps")
+
+    @chain.on_change("label")
+    async def label(ctx: HandlerContext, obj: Object) -> None:
+        ctx.log.warning("no zone")
+
+    await world.create()
+    await world.run(chain)
+    [record] = [each for each in caplog.records if "no zone" in each.getMessage()]
+    assert vars(record)["controller"] == "maps/label"
+    assert vars(record)["handler"] == "label"
+    assert vars(record)["key"] == "default/a"

@@ -61,6 +61,10 @@ async def is_done(world: testing.World, generation: int = 1) -> bool:
     return (await status(world)).observed_generation == generation
 
 
+async def is_gone(world: testing.World) -> bool:
+    return not (await world.client.list(Order, "default")).items
+
+
 async def change(world: testing.World, **metadata: Any) -> None:
     await world.client.patch(Order, merge({"metadata": metadata}), "o", "default")
     await world.settle()
@@ -263,6 +267,36 @@ async def test_a_removal_does_not_repeat_what_has_succeeded(world: testing.World
     await world.run(chain(broken=False))
     assert await world.names(Order) == []
     assert calls == {"refund": 1, "tell": tried + 1}
+
+
+async def test_a_removal_whose_record_could_not_be_written_still_lets_the_object_go(world: testing.World) -> None:
+    chain, calls = Chain(Order, finalizer="example.com/orders"), list[str]()
+
+    @chain.on_remove("refund", once=True)
+    async def refund(ctx: HandlerContext[Order], found: Order) -> None:
+        calls.append(found.metadata.name)
+
+    await world.run(chain)
+    world.faults.fail("patch", Order, error=500, times=2, subresource="status")
+    await world.client.delete(Order, "o", "default")
+    await world.eventually(partial(is_gone, world))
+    assert (world.faults.hits, calls) == (2, ["o"])
+
+
+async def test_a_finalizer_that_could_not_be_removed_is_removed_later(world: testing.World) -> None:
+    chain, calls = Chain(Order, finalizer="example.com/orders"), list[str]()
+
+    @chain.on_remove("refund")
+    async def refund(ctx: HandlerContext[Order], found: Order) -> None:
+        calls.append(found.metadata.name)
+        if len(calls) == 1:
+            world.faults.fail("patch", Order, error=500, times=1)
+
+    await world.run(chain)
+    await world.client.delete(Order, "o", "default")
+    await world.eventually(partial(is_gone, world))
+    assert (world.faults.hits, calls) == (1, ["o", "o"])
+    assert [run.result for run in chain.runs if run.result == "error"] == ["error"]
 
 
 async def test_the_next_handler_gets_the_object_with_the_record(world: testing.World) -> None:

@@ -109,6 +109,22 @@ async def test_a_handler_may_remove_itself_and_add_another(world: World) -> None
     assert chain.todo(named("a")) is None
 
 
+@pytest.mark.feature("E8", "G22")
+async def test_a_handler_of_removals_may_remove_itself(world: World) -> None:
+    chain, calls = maps(finalizer="example.com/maps"), list[str]()
+
+    @chain.on_remove("last")
+    async def last(ctx: HandlerContext, obj: Object) -> None:
+        calls.append(obj["metadata"]["name"])
+        await last.remove()
+
+    await world.create()
+    await world.run(chain)
+    await world.delete()
+    await world.is_gone()
+    assert calls == ["a"]
+
+
 @pytest.mark.feature("E8")
 async def test_when_what_others_wait_for_leaves_they_go_on(world: World) -> None:
     chain, calls = maps(), list[str]()

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.controller.core.worlds import PATIENCE
+from tests.controller.core.worlds import PATIENCE, until
 from tests.flow.claims.test_claims import Database, DatabaseClaim, DatabaseSpec, World, edit_size
 
 from setpoint.client.patches import merge
+from setpoint.controller.context import Context
 from setpoint.controller.manager import Manager
 from setpoint.controller.suspension import SUSPEND
 from setpoint.flow.claims import ClaimRef, Claims, Reclaim
@@ -35,13 +36,16 @@ class Claiming(World):
         return found
 
     async def report(self, status: str, generation: int | None = None, **more: str) -> None:
-        """Writes the condition Ready of the database, of its current generation unless another one is given."""
+        """Writes the condition Ready of the database, of its current generation unless another one is given; 0 for a
+        condition without a generation."""
         found = await self.database()
         observed = found.metadata.generation if generation is None else generation
         condition = {
             "type": "Ready", "status": status, "reason": "Said", "message": "", "observedGeneration": observed,
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         } | more  # fmt: skip
+        if generation == 0:
+            del condition["observedGeneration"]
         change = merge({"status": {"conditions": [condition]}})
         await self.client.patch(Database, change, found.metadata.name, subresource="status")
 
@@ -87,6 +91,14 @@ async def test_a_report_of_an_earlier_generation_does_not_count(world: Claiming)
     assert (await world.database()).spec.size == 2
     await world.report("True")
     await world.says("Ready=True/Bound")
+
+
+async def test_a_report_without_a_generation_does_not_count(world: Claiming) -> None:
+    world.run()
+    await world.claim()
+    await world.says("Ready=False/Creating")
+    await world.report("True", generation=0)
+    await world.says("Ready=False/Updating")
 
 
 async def test_a_claim_waits_until_its_object_is_deleted_and_says_so(world: Claiming) -> None:
@@ -151,6 +163,26 @@ async def test_an_object_that_was_suspended_by_its_user_stays_so(world: Claiming
     assert (await world.database()).metadata.annotations == mark
 
 
+async def test_an_error_before_the_deletion_is_reported_although_the_claim_is_gone(world: Claiming) -> None:
+    async def before_delete(ctx: Context, claim: DatabaseClaim, database: Database) -> None:
+        # Another client takes the finalizer away meanwhile, and the cache shows that.
+        await world.client.patch(DatabaseClaim, merge({"metadata": {"finalizers": None}}), "orders", "default")
+        while await ctx.object() is not None:
+            await ctx.clock.sleep(0.001)
+        raise ValueError("there is no backup yet")
+
+    claims = Claims(DatabaseClaim, Database, before_delete=before_delete)
+    controller = world.manager.add(claims.controller())
+    made = await world.claim()
+    await world.says("Ready=False/Creating")
+    await world.client.delete(made)
+    await world.client.wait_for(DatabaseClaim, "orders", "default", "delete", timeout=5)
+    await until(lambda: any(run.error is not None for run in controller.runs))
+    [error] = [run.error for run in controller.runs if run.error is not None]
+    assert "there is no backup yet" in str(error)
+    assert len(await world.databases()) == 1
+
+
 async def test_two_claims_compete_for_an_object_and_one_gets_it(world: Claiming) -> None:
     world.run()
     await world.client.create(Database(metadata=ObjectMeta(name="legacy"), spec=DatabaseSpec(size=1)))
@@ -177,6 +209,7 @@ def test_a_reference_names_exactly_one_claim() -> None:
     reference = reference_to(CLAIM)
     assert ClaimRef.from_json(reference).to_json() == reference
     assert reference["generation"] == 3
+    assert ClaimRef.from_json({"name": "orders"}).generation == 0, "no generation is reflected yet"
 
     def bound(**change: Any) -> Object:
         return {"metadata": {"name": "db"}, "spec": {"claimRef": {**reference, **change}}}

@@ -263,6 +263,46 @@ async def test_children_are_deleted_in_order_and_the_object_waits_for_the_last(w
 
 
 @pytest.mark.feature("E66")
+@pytest.mark.parametrize("finalizes", [False, True], ids=["without states", "with states"])
+async def test_an_object_waits_for_outputs_that_are_not_deleted_yet(world: World, finalizes: bool) -> None:
+    fsm = FSM(Bucket, finalizer=FINALIZER)
+
+    @fsm.state("Stored")
+    async def stored(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        out.apply(*(config_map(name, finalizers=["example.com/slow"]) for name in "abcd"))
+        return Done()
+
+    if finalizes:
+
+        @fsm.finalize("Removed")
+        async def removed(ctx: Context, found: Bucket, out: Outputs) -> Next:
+            return Done()
+
+    world.run(fsm)
+    made = await world.create()
+    await world.is_so("Ready=True/Ready")
+    await world.client.delete(made)
+    told = await world.is_so("Ready=False/Deleting", "Stored=Unknown/Deleting")
+    names = ", ".join(f"ConfigMap default/{name}" for name in "dcb")
+    assert told["Ready"]["message"] == f"waiting for the deletion of outputs: {names} and 1 more"
+    assert (told["Removed"]["status"] if finalizes else "True") == "True"
+    for name in "abcd":
+        assert (await world.client.get(Bucket, "b", "default")).metadata.finalizers == [FINALIZER]
+        await world.client.patch(CONFIG_MAP, merge({"metadata": {"finalizers": None}}), name, "default")
+    await world.client.wait_for(Bucket, "b", "default", "delete", timeout=5)
+    assert await outputs(world) == set()
+
+
+@pytest.mark.parametrize("manager", ["", "storage"])
+async def test_outputs_are_of_the_field_manager_of_the_controller(world: World, manager: str) -> None:
+    world.run(two_states([["a"], []]), **({"field_manager": manager} if manager else {}))
+    await world.create()
+    await world.is_so("Ready=True/Ready")
+    found = await world.client.get(CONFIG_MAP, "a", "default")
+    assert [each["manager"] for each in found["metadata"]["managedFields"]] == [manager or "bucket"]
+
+
+@pytest.mark.feature("E66")
 async def test_the_outputs_of_an_object_that_is_deleted_without_them_stay(world: World) -> None:
     controller = world.run(two_states([["a"], ["b"]], finalizer=FINALIZER))
     made = await world.create()

@@ -19,7 +19,10 @@ from tests.flow.generate.worlds import (
 )
 
 from setpoint.api.core.v1 import ConfigMap, Namespace, Secret
+from setpoint.client.kinds import kind_of
+from setpoint.controller.watch import Watch, for_none
 from setpoint.flow.generate import generates
+from setpoint.flow.generate.remains import INVENTORIES
 from setpoint.flow.policy import Adopt, Prune, Replace
 from setpoint.objects.tree import Object
 from setpoint.schema.types import ObjectMeta
@@ -241,3 +244,33 @@ async def test_fields_are_ignored_objects_replaced_and_children_transformed_as_t
     after = await world.client.get(CONFIG_MAP, "sealed", "default")
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
     assert (await world.client.get(CONFIG_MAP, "shared", "default"))["data"] == {"text": "bye", "extra": "theirs"}
+
+
+MAPS, SECRETS = (CONFIG_MAP, (), None), ("v1/Secret", (), None)
+
+
+@pytest.mark.parametrize(
+    ("how", "watched"),
+    [
+        ({"kinds": [CONFIG_MAP]}, [MAPS]),
+        ({"kinds": ["v1/Secret"]}, [SECRETS, (CONFIG_MAP, (), INVENTORIES)]),
+        ({"kinds": ["v1/Secret"], "namespace": "system"}, [SECRETS, (CONFIG_MAP, ("system",), INVENTORIES)]),
+        (
+            {"kinds": [Watch(CONFIG_MAP, for_none, labels="a=b")]},
+            [(CONFIG_MAP, (), "a=b"), (CONFIG_MAP, (), INVENTORIES)],
+        ),
+        (
+            {"kinds": [CONFIG_MAP], "namespaces": ["default"]},
+            [(CONFIG_MAP, ("default",), None), (CONFIG_MAP, ("default",), INVENTORIES)],
+        ),
+        ({"kinds": [CONFIG_MAP], "namespaces": ["default"], "cross_namespace": True}, [MAPS]),
+    ],
+)
+def test_inventories_are_watched_once(how: dict[str, Any], watched: list[tuple[str, tuple[str, ...], Any]]) -> None:
+    owns: Any = rendering(**how).__controller__.settings["owns"]
+    assert [(kind_name(each), tuple(each.namespaces), each.labels or None) for each in owns] == watched
+
+
+def kind_name(watch: Watch) -> str:
+    gvk = kind_of(watch.kind).gvk
+    return f"{gvk.api_version}/{gvk.kind}"

@@ -191,3 +191,12 @@ def test_any_json_has_a_summary(kind: str, tree: Any, now: datetime | None) -> N
 def test_an_empty_table_finds_everything_active(tree: Any) -> None:
     if isinstance(tree, dict) and not isinstance(tree.get("status"), dict):
         assert summarize(tree, rules=SummaryRules()) == Summary("ready", "active")
+
+
+@pytest.mark.parametrize("broken", [None, "Ready", 5, [], {}, {"status": "False"}, {"type": 5, "status": "False"}])
+def test_a_broken_condition_does_not_count(broken: Any) -> None:
+    found = {"apiVersion": "example.com/v1", "kind": "Toy", "status": {"conditions": [broken]}}
+    without = summarize({**found, "status": {"conditions": []}})
+    assert summarize(found) == without
+    failing = {"type": "Ready", "status": "False", "reason": "Broken"}
+    assert not summarize({**found, "status": {"conditions": [broken, failing]}}).ready

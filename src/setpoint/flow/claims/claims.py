@@ -124,13 +124,15 @@ class ClaimController(Controller):
         claimed = await self._find(ctx, name)
         await ctx.load_status()
         if claimed is None and name != refs.claimed_name(claim):
-            self._set_ready(ctx, "NotFound", f"{ref.gvk.kind} {name} does not exist")
+            self._set_ready(ctx, found, "NotFound", f"{ref.gvk.kind} {name} does not exist")
         elif claimed is not None and refs.is_bound(claimed) and not refs.is_bound_to(claimed, claim):
-            self._set_ready(ctx, "ClaimedByAnother", f"{ref.gvk.kind} {name} is claimed by {refs.holder_of(claimed)}")
+            self._set_ready(
+                ctx, found, "ClaimedByAnother", f"{ref.gvk.kind} {name} is claimed by {refs.holder_of(claimed)}"
+            )
         elif claimed is not None and meta.is_being_deleted(claimed):
-            self._set_ready(ctx, "ClaimedDeleting", f"{ref.gvk.kind} {name} is being deleted")
+            self._set_ready(ctx, found, "ClaimedDeleting", f"{ref.gvk.kind} {name} is being deleted")
         else:
-            self._mirror(ctx, await self._bind(ctx, found, claim, claimed))
+            self._mirror(ctx, found, await self._bind(ctx, found, claim, claimed))
         return None
 
     async def _named(self, ctx: Context, claim: Object) -> Object:
@@ -177,24 +179,28 @@ class ClaimController(Controller):
 
     # Status
 
-    def _mirror(self, ctx: Context, claimed: Object) -> None:
+    def _mirror(self, ctx: Context, found: Any, claimed: Object) -> None:
         """Copies the readiness of the claimed object to the claim."""
         what = f"{self.claims.claimed.gvk.kind} {meta.name(claimed)}"
         ready = conditions.find((claimed.get("status") or {}).get("conditions") or [], READY)
         if ready is None:
-            self._set_ready(ctx, "Creating", f"{what} has not reported its status yet")
+            self._set_ready(ctx, found, "Creating", f"{what} has not reported its status yet")
         elif ready.get("observedGeneration", 0) < meta.generation(claimed):
-            self._set_ready(ctx, "Updating", f"{what} has not reported its status since the last change")
+            self._set_ready(ctx, found, "Updating", f"{what} has not reported its status since the last change")
         elif ready.get("status") != conditions.TRUE:
-            self._set_ready(ctx, ready.get("reason") or "NotReady", f"{what}: {ready.get('message') or 'is not ready'}")
+            self._set_ready(
+                ctx, found, ready.get("reason") or "NotReady", f"{what}: {ready.get('message') or 'is not ready'}"
+            )
         else:
-            self._set_ready(ctx, "Bound", f"{what} is ready", ready=True)
+            self._set_ready(ctx, found, "Bound", f"{what} is ready", ready=True)
 
-    def _set_ready(self, ctx: Context, reason: str, message: str, *, ready: bool = False) -> None:
+    def _set_ready(self, ctx: Context, found: Any, reason: str, message: str, *, ready: bool = False) -> None:
+        """Sets the condition of a claim, and records an event when the condition changes."""
         before = _state(ctx)
         ctx.status.condition(READY, ready, reason, message)
         if ctx.recorder is not None and _state(ctx) != before:
-            ctx.recorder.normal(self.primary_object(ctx.request), reason, message)
+            # The claim as read: the cache may have none any more.
+            ctx.recorder.normal(found, reason, message)
 
     # Suspending
 
@@ -230,7 +236,7 @@ class ClaimController(Controller):
             try:
                 await claims.before_delete(ctx, found, claims.claimed.read(dict(claimed)))
             except Exception as error:
-                self._set_ready(ctx, DELETING, str(error) or type(error).__name__)
+                self._set_ready(ctx, found, DELETING, str(error) or type(error).__name__)
                 raise
         ref, sure = KindRef(claims.claimed.gvk), meta.uid(claimed)
         if claims.reclaim is Reclaim.RELEASE:
@@ -243,7 +249,7 @@ class ClaimController(Controller):
             if not meta.is_being_deleted(answer):
                 return
         waits = f"waiting for the deletion of {ref.gvk.kind} {name}"
-        self._set_ready(ctx, DELETING, waits)
+        self._set_ready(ctx, found, DELETING, waits)
         raise Requeue(None, waits)
 
     def _tree(self, found: Any) -> Object:
