@@ -159,7 +159,9 @@ def test_a_lock_is_on_the_given_version_or_else_on_the_live_one(policy: Any, ver
 
 def test_ignored_fields_are_current_ones_and_the_write_is_conditional() -> None:
     ignore = {GroupKind("", "ConfigMap"): ["/data/x"]}
-    step = step_for(wanted(config_map(data={"x": "1", "y": "1"}), **UPDATE), given(live(data={"x": "9"}), ignore=ignore))
+    step = step_for(
+        wanted(config_map(data={"x": "1", "y": "1"}), **UPDATE), given(live(data={"x": "9"}), ignore=ignore)
+    )
     assert step.wanted is not None
     assert (step.wanted["data"], step.only_version) == ({"x": "9", "y": "1"}, "7")
     step = step_for(wanted(**UPDATE), given(live(data={"x": "9"}), ignore=ignore))
@@ -192,7 +194,11 @@ def test_a_status_is_written_alone_if_only_the_status_differs(mode: Mode) -> Non
     found = {**live(), "status": {"phase": "Ready"}}
     assert step_for(wanted(tree, True, mode=mode), given(found)).action is Action.KEEP
     step = step_for(wanted(tree, True, mode=mode), given({**found, "status": {"phase": "New"}}))
-    assert (step.reason, step.status_only, step.status) == ("its status differs from the wanted one", True, tree["status"])
+    assert (step.reason, step.status_only, step.status) == (
+        "its status differs from the wanted one",
+        True,
+        tree["status"],
+    )
     step = step_for(wanted(tree, True, mode=mode), given({**live(data={"x": "2"}), "status": {"phase": "Ready"}}))
     assert (step.reason, step.status_only, step.status) == (DIFFERS, False, None)
     more = {**live(), "status": {"phase": "Ready", "more": 1}}
