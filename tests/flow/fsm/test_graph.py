@@ -2,7 +2,9 @@
 
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -111,6 +113,111 @@ def test_each_arrow_leads_from_the_bottom_of_a_box_to_the_top_of_another() -> No
         first, last = tuple(map(float, path[:2])), tuple(map(float, path[-2:]))
         assert _is_near(first, bottoms)
         assert _is_near(last, tops)
+
+
+async def somewhere(ctx: Context, found: Bucket, out: Outputs) -> Any:
+    """Leads to the states of `then` only."""
+    return ctx.state
+
+
+def declared(**states: list[str]) -> FSM:
+    """A machine of states with these transitions."""
+    fsm = FSM(Bucket)
+    for condition, following in states.items():
+        fsm.state(condition, then=following)(somewhere)
+    return fsm
+
+
+def boxes_of(tree: ElementTree.Element) -> dict[str, tuple[float, float, float, float]]:
+    """Returns left, top, right and bottom of each state."""
+    found = {}
+    for group in tree.iter(_name("g")):
+        [box] = group.iter(_name("rect"))
+        x, y, width, height = (float(box.attrib[name]) for name in ("x", "y", "width", "height"))
+        found[group.findtext(_name("title")) or ""] = (x, y, x + width, y + height)
+    return found
+
+
+def test_rows_are_centred_and_the_picture_has_a_margin_on_all_sides() -> None:
+    fsm = declared(First=["Left", "Right", "AStateWithAVeryLongName"], Left=["Last"], Right=["Last"], Last=[])
+    fsm.state("AStateWithAVeryLongName", then=["Last"])(somewhere)
+    tree = ElementTree.fromstring(svg([("Bucket", fsm.graph())]))
+    width, height = float(tree.attrib["width"]), float(tree.attrib["height"])
+    assert tree.attrib["viewBox"] == f"0 0 {width:g} {height:g}"
+    rows: dict[float, list[tuple[float, float]]] = {}
+    for left, top, right, _ in boxes_of(tree).values():
+        rows.setdefault(top, []).append((left, right))
+    assert [len(row) for _, row in sorted(rows.items())] == [1, 3, 1]
+    for row in rows.values():
+        assert min(row)[0] == pytest.approx(width - max(row)[1], abs=0.1)
+        assert all(two[0] - one[1] == pytest.approx(36, abs=0.1) for one, two in pairwise(sorted(row)))
+    assert min(min(row)[0] for row in rows.values()) == pytest.approx(24)
+    [end] = tree.iter(_name("ellipse"))
+    assert float(end.attrib["cx"]) == pytest.approx(width / 2)
+    assert float(end.attrib["cy"]) + float(end.attrib["ry"]) + 24 <= height
+    sizes = {name: right - left for name, (left, _, right, _) in boxes_of(tree).items()}
+    assert sizes["First"] == pytest.approx(sizes["Left"])
+    assert sizes["First"] < sizes["AStateWithAVeryLongName"]
+    assert 2 * float(end.attrib["rx"]) < sizes["First"], "an end is smaller than a state"
+
+
+def test_the_pictures_of_several_graphs_are_below_each_other() -> None:
+    finalizers = bucket_fsm.finalizer_graph()
+    assert finalizers is not None
+    single = ElementTree.fromstring(svg([("One", bucket_fsm.graph())]))
+    both = ElementTree.fromstring(svg([("One", bucket_fsm.graph()), ("Two & more", finalizers)]))
+    assert next(each.text for each in both.iter(_name("title"))) == "One; Two & more"
+    titles = {each.text: float(each.attrib["y"]) for each in both.iter(_name("text")) if each.get("class") == "title"}
+    last = max(float(each.attrib["cy"]) for each in single.iter(_name("ellipse")))
+    assert titles["One"] < last < titles["Two & more"]
+    ends = sorted(float(each.attrib["cy"]) for each in both.iter(_name("ellipse")))
+    assert ends[0] == last
+    assert titles["Two & more"] < ends[1] < float(both.attrib["height"])
+    assert both.attrib["width"] == single.attrib["width"], "that of the widest graph"
+
+
+def test_a_graph_without_a_ready_state_has_no_end() -> None:
+    fsm = FSM(Bucket)
+
+    @fsm.state("Broken")
+    async def broken(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        return Fail("Always", terminal=True)
+
+    tree = ElementTree.fromstring(svg([("Bucket", fsm.graph())]))
+    assert list(tree.iter(_name("ellipse"))) == []
+    assert [each.text for each in tree.iter(_name("title"))] == ["Bucket", "Broken; may fail"]
+
+
+def test_a_state_that_only_waits_leads_nowhere() -> None:
+    fsm = declared(First=["Stuck", "Next"], Next=["Last"], Last=[])
+
+    @fsm.state("Stuck")
+    async def stuck(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        return Wait(10)
+
+    tree = ElementTree.fromstring(svg([("Bucket", fsm.graph())]))
+    assert sum("marker-end" in each.attrib for each in tree.iter(_name("path"))) == 4
+    assert boxes_of(tree)["Stuck; may wait"][1] == boxes_of(tree)["Next"][1], "in the same row"
+
+
+def test_an_edge_over_several_rows_bends_around_the_states_between() -> None:
+    tree = ElementTree.fromstring(
+        svg([("Bucket", declared(First=["Between", "Last"], Between=["Last"], Last=[]).graph())])
+    )
+    left, top, right, bottom = boxes_of(tree)["Between"]
+    paths = [
+        re.findall(r"[-0-9.]+", each.attrib["d"]) for each in tree.iter(_name("path")) if "marker-end" in each.attrib
+    ]
+    assert sorted(map(len, paths)) == [8, 8, 8, 14]
+    x, y = (float(number) for number in max(paths, key=len)[6:8])
+    assert top < y < bottom, "the bend is beside the state"
+    assert not left <= x <= right
+
+
+def test_edges_do_not_cross_if_the_order_of_states_can_prevent_that() -> None:
+    fsm = declared(First=["A", "B"], A=["D"], B=["C"], C=["Last"], D=["Last"], Last=[])
+    found = boxes_of(ElementTree.fromstring(svg([("Bucket", fsm.graph())])))
+    assert (found["A"][0] < found["B"][0]) == (found["D"][0] < found["C"][0])
 
 
 def _is_near(point: tuple[float, ...], others: set[tuple[float, float]]) -> bool:

@@ -124,7 +124,8 @@ class _Layout:
             down = sweep % 2 == 0
             rows = self._rows[1:] if down else self._rows[-2::-1]
             for row in rows:
-                row.sort(key=lambda node: self._middle(node, down))
+                # Not `sort`, which empties the list while its keys are computed.
+                row[:] = sorted(row, key=lambda node: self._middle(node, down))
 
     def _middle(self, node: _Node, above: bool) -> float:
         row = self._rows[node.row - 1 if above else node.row + 1]
