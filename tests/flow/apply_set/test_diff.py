@@ -144,6 +144,7 @@ def plain(**fields: Any) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "default"}, **fields}
 
 
+MEMBERS: list[Object] = [{}, {MEMBER: {}}]
 DATA: Object = {"f:data": {MEMBER: {}, "f:a": {}}}
 
 
@@ -183,7 +184,7 @@ def test_applied_fields_are_of_one_manager_one_version_and_one_subresource(
 def test_an_object_is_applied_if_the_manager_owns_exactly_the_wanted_values(
     wanted: Any, live: Any, fields: Any, same: bool
 ) -> None:
-    for member in ({}, {MEMBER: {}}):
+    for member in MEMBERS:
         found = managed({"f:data": {**member, **fields}}, {"data": live})
         assert is_applied(plain(data=wanted), found, MANAGER) is same
 
@@ -238,13 +239,13 @@ def keys(*names: str, **more: Any) -> Object:
     ],
 )
 def test_items_are_applied_if_each_is_owned_and_in_order(wanted: Any, live: Any, fields: Any, same: bool) -> None:
-    for member in ({}, {MEMBER: {}}):
+    for member in MEMBERS:
         found = managed({"f:data": {**member, **fields}}, {"data": live})
         assert is_applied(plain(data=wanted), found, MANAGER) is same
 
 
 def test_a_key_with_a_default_is_owned_although_it_is_not_given() -> None:
-    fields = {'k:{"port":80,"protocol":"TCP"}': {MEMBER: {}, "f:port": {}, "f:protocol": {}}}
+    fields: Object = {'k:{"port":80,"protocol":"TCP"}': {MEMBER: {}, "f:port": {}, "f:protocol": {}}}
     found = managed({"f:data": fields}, {"data": [{"port": 80, "protocol": "TCP"}]})
     assert is_applied(plain(data=[{"port": 80}]), found, MANAGER)
     assert not is_applied(plain(data=[{"port": 80, "protocol": "UDP"}]), found, MANAGER)

@@ -22,7 +22,7 @@ OWNER: Object = {
     "metadata": {"name": "boss", "namespace": "default", "uid": "boss-uid"},
 }
 OTHER: Object = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "uid": "other-uid"}}
-GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+GOING: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 def config_map(name: str = "a", data: Any = None, **metadata: Any) -> Object:
@@ -58,7 +58,8 @@ def said(step: PlanStep) -> tuple[Action, str]:
 # Wanted objects
 
 DIFFERS, AS_WANTED = "differs from the wanted object", "up to date"
-UPDATE, MERGE = {"mode": Mode.UPDATE}, {"mode": Mode.MERGE}
+UPDATE: dict[str, Any] = {"mode": Mode.UPDATE}
+MERGE: dict[str, Any] = {"mode": Mode.MERGE}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_an_object_that_is_known_to_be_as_wanted_is_not_compared() -> None:
 
 FOREIGN: dict[str, str] = {}
 HELM, OTHER_SET = {MANAGED_BY: "helm"}, {SET_LABEL: "else"}
-THEIRS = {"ownerReferences": [controller_reference(OTHER)]}
+THEIRS: dict[str, Any] = {"ownerReferences": [controller_reference(OTHER)]}
 NEVER = "already exists outside this set, which does not adopt objects"
 
 
