@@ -198,7 +198,7 @@ def _tree(answer: Answer, text: str) -> Any:
         if kinds and "json" in kinds[0]:
             return _sorted(msgspec.json.decode(text))
         if kinds and "yaml" in kinds[0]:
-            return yaml.load(text, Loader=yaml.CSafeLoader)
+            return _sorted(yaml.load(text, Loader=yaml.CSafeLoader))
     except (msgspec.DecodeError, yaml.YAMLError):
         pass
     return text
@@ -208,6 +208,10 @@ def _sorted(tree: Any) -> Any:
     """Sorts lists whose order is that of a Go map, and differs from one answer of the real server to the next; and the
     managers of fields, whose order depends on the seconds in which two requests arrived."""
     _sort_managers(tree)
+    if _is_status(tree):
+        for holder in (tree, *((tree.get("details") or {}).get("causes") or ())):
+            if "managedFields" in (holder.get("message") or ""):
+                holder["message"] = _QUOTED_MANAGERS.sub(_sorted_entries, holder["message"])
     items = tree.get("items") if isinstance(tree, dict) else None
     if isinstance(items, list) and any("<name:" in str(item.get("metadata", {}).get("name")) for item in items):
         # Objects are listed by name, and some names are random.
@@ -221,6 +225,14 @@ def _sorted(tree: Any) -> Any:
     if isinstance(tree, dict) and tree.get("kind") == "APIResourceList":
         tree["resources"].sort(key=lambda resource: resource["name"])
     return tree
+
+
+# The managers of an object that a message quotes.
+_QUOTED_MANAGERS = re.compile(r'(?<="managedFields\\":\[)[^\[\]]+')
+
+
+def _sorted_entries(found: re.Match[str]) -> str:
+    return ",".join(sorted(re.split(r',(?=\{\\"(?:manager|apiVersion)\\":)', found[0])))
 
 
 def _sort_managers(tree: Any) -> None:

@@ -23,6 +23,7 @@ _PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 _FRAME_SECONDS = 2.0
 _SILENCE_SECONDS = 0.3
 _REMOVAL_ATTEMPTS = 40
+_CLEANUP = b'"customresourcecleanup.apiextensions.k8s.io"'
 
 
 class Finding(NamedTuple):
@@ -94,10 +95,12 @@ class Episode:
         return Outcome(request, real.code, finding), real, compared.real
 
     def _await_removal(self) -> None:
-        """Waits for the controller inside kube-apiserver that removes a definition after its objects."""
+        """Waits for the controller inside kube-apiserver that removes a definition, or its finalizer, after its
+        objects."""
         read = Request("GET", f"{self.kind.collection()}/{self.kind.template['name']}")
         for _ in range(_REMOVAL_ATTEMPTS):
-            if len({answer.code for answer in self.pair.exchange(read, self.names, self.name)}) == 1:
+            answers = self.pair.exchange(read, self.names, self.name)
+            if len({(answer.code, _CLEANUP in answer.body) for answer in answers}) == 1:
                 return
             time.sleep(0.05)
 
