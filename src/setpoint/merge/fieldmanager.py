@@ -332,6 +332,11 @@ def restore_times(live: Object, new: Object) -> Object:
     return _with_entries(new, old_entries) if equal(_without_entries(live), _without_entries(new)) else new
 
 
+def with_entries_of(source: Object, tree: Object) -> Object:
+    """Returns a tree with the `managedFields` of another one."""
+    return _with_entries(tree, _entries(source))
+
+
 def _timeless(entry: Object) -> Object:
     return {name: value for name, value in entry.items() if name != "time"}
 

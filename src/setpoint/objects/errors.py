@@ -235,10 +235,11 @@ class AlreadyExists(APIError):
         return cls._about(resource, name, f"{prefix}{resource} {quote(name)} already exists")
 
     @classmethod
-    def generated(cls, resource: GroupResource, name: str) -> Self:
+    def generated(cls, resource: GroupResource, name: str, *, being_deleted: bool = False) -> Self:
         """Returns the error after no random suffix for `generateName` produced a free name."""
+        prefix = "object is being deleted: " if being_deleted else ""
         text = "already exists, the server was not able to generate a unique name for the object"
-        return cls._about(resource, name, f"{resource} {quote(name)} {text}", retry_after_seconds=1)
+        return cls._about(resource, name, f"{prefix}{resource} {quote(name)} {text}", retry_after_seconds=1)
 
 
 class Conflict(APIError):

@@ -130,14 +130,25 @@ class CompiledSchema:
                 errors = find_violations(
                     tree, schema, path=path, correlation=correlation, view=view, passes=self._generator.passes
                 )
-            if self._embedded:
-                errors += validate_embedded(tree, schema, path or "", view=view)
-            if not fine and (old is None or not validate_list_types(old, schema, view=view)):
-                errors += validate_list_types(tree, schema, path=path or "", view=view)
+            errors += self._invariants(tree, old, path or "", lists=not fine)
         except RecursionError:
             return [invalid(NO_PATH if path is None else path, "", TOO_DEEP)]
         except TooManySteps:
             return [invalid(NO_PATH if path is None else path, "", TOO_MANY_STEPS)]
+        return errors
+
+    def validate_invariants(self, tree: Json, old: Json = None) -> list[FieldError]:
+        """Returns the errors of a whole tree in embedded resources and in lists that are sets or maps."""
+        try:
+            return self._invariants(tree, old, "", lists=True)
+        except RecursionError:
+            return [invalid(NO_PATH, "", TOO_DEEP)]
+
+    def _invariants(self, tree: Json, old: Json, path: str, *, lists: bool) -> list[FieldError]:
+        schema, view = self.schema, self.view
+        errors = list(validate_embedded(tree, schema, path, view=view)) if self._embedded else []
+        if lists and (old is None or not validate_list_types(old, schema, view=view)):
+            errors += validate_list_types(tree, schema, path=path, view=view)
         return errors
 
     def accept(self, tree: Json, old: Json = None) -> Normalized:

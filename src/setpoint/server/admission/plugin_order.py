@@ -13,8 +13,8 @@ ValidatingAdmissionPolicy, ValidatingAdmissionWebhook, ResourceQuota, (AlwaysDen
 DenyPrivilegedContainers is specific to Setpoint and does the same as kube-apiserver without `--allow-privileged`.
 
 Deliberately missing: plugins without a purpose here (AlwaysAdmit, AlwaysDeny), plugins that need real nodes
-(NodeRestriction, NodeDeclaredFeatureValidator, PodResizeValidator), ImagePolicyWebhook, which needs an external server,
-and PodGroupProtection, whose kinds are not served.
+(NodeRestriction, NodeDeclaredFeatureValidator), ImagePolicyWebhook, which needs an external server, and
+PodGroupProtection, whose kinds are not served.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -41,6 +41,7 @@ from setpoint.server.admission.plugins.owner_references_permission_enforcement i
 )
 from setpoint.server.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from setpoint.server.admission.plugins.pod_node_selector import PodNodeSelector
+from setpoint.server.admission.plugins.pod_resize_validator import PodResizeValidator
 from setpoint.server.admission.plugins.pod_security import PodSecurity
 from setpoint.server.admission.plugins.pod_topology_labels import PodTopologyLabels
 from setpoint.server.admission.plugins.priority import Priority
@@ -81,6 +82,7 @@ _OWN: Sequence[Callable[[], Plugin]] = (
     DefaultIngressClass,
     DenyServiceExternalIPs,
     PodTopologyLabels,
+    PodResizeValidator,
 )
 # Plugins registered by the program run between these two groups.
 _LAST: Sequence[Callable[[], Plugin]] = (

@@ -102,7 +102,11 @@ class CustomShape:
         subresource: str = "",
         *,
         quick: bool = False,
+        is_other_kind: bool = False,
     ) -> Verdict:
+        if is_other_kind:
+            errors = [*before, *self.compiled.validate_invariants(tree, old)]
+            return evaluate_rules(self.compiled, tree, old, errors, quick=quick)
         if subresource != "status" or old is None:
             compiled = self.compiled
             errors = [*before, *compiled.validate(tree, old)]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from typing import NamedTuple, Self
 
-from setpoint.objects import codec
+from setpoint.objects import codec, objectmeta
 from setpoint.objects.errors import BadRequest, UnsupportedMediaType, unknown_field
 from setpoint.objects.goformat import json_type
 from setpoint.objects.gotext import quote
@@ -160,7 +160,7 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
     if resource.strategy.counts_empty_in:
         note_empty_lists(context, resource, tree)
     try:
-        unknown = resource.shape.normalize(tree)
+        unknown = apply_shape(resource, tree)
     except ValueError as error:
         claimed = tree.get("kind") if resource.is_custom else resource.kind
         why = with_embedded_structs(str(error), resource.api_version, resource.kind)
@@ -173,11 +173,24 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
             texts = codec.in_document_order(context.request.body, [*body.repeated, *texts])
             body = body._replace(repeated=())
         if validation == STRICT:
-            raise BadRequest.strict_decoding(resource.kind, resource.version, [*body.strict_errors(), *texts])
+            raise BadRequest.strict_decoding(tree["kind"], resource.version, [*body.strict_errors(), *texts])
         for text in (*body.repeated, *texts):
             context.warn(text)
     resource.strategy.set_defaults(tree, context.services.clock)
     return tree
+
+
+def apply_shape(resource: Resource, tree: Object) -> list[str]:
+    """Applies the shape of the resource to an object, in place; returns the paths of dropped fields. An object that
+    names another kind than the custom resource is not pruned or defaulted, which is an error of its validation."""
+    if resource.is_custom and is_other_kind(tree, resource):
+        tree["metadata"], unknown = objectmeta.coerce(tree.get("metadata"))
+        return sorted(unknown)
+    return resource.shape.normalize(tree)
+
+
+def is_other_kind(tree: Object, resource: Resource) -> bool:
+    return bool(tree.get("kind") != resource.kind or tree.get("apiVersion") != resource.api_version)
 
 
 def note_empty_lists(context: Context, resource: Resource, tree: Json) -> None:

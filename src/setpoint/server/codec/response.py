@@ -80,6 +80,8 @@ async def list_answer(context: Context, resource: Resource, selected: ObjectPage
         what = f"you requested {PARTIAL}, but the requested object is a list ({_go_type(resource, is_list=True)})"
         raise NotAcceptable(what)
     items = selected.items
+    if accepted.form == TABLE and resource.strategy.sorts_rows:
+        items = sorted(items, key=lambda item: resource.strategy.row_rank(resource.item(item)))
     if context.seat is not None:
         await context.seat.reserve(await weighed(context, items))
     text: ListText

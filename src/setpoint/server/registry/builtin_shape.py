@@ -65,6 +65,7 @@ class BuiltinShape:
         subresource: str = "",
         *,
         quick: bool = False,
+        is_other_kind: bool = False,
     ) -> Verdict:
         return Verdict(before, [])
 

@@ -52,7 +52,9 @@ class Shape(Protocol):
         subresource: str = "",
         *,
         quick: bool = False,
+        is_other_kind: bool = False,
     ) -> Verdict:
         """Validates an object against the schema; on an update, against the old object too, and only the fields that
         the subresource writes. `before` are earlier errors, which come first in the verdict. With `quick`, raises
-        Lengthy if the rules of the schema may take long."""
+        Lengthy if the rules of the schema may take long. With `is_other_kind`, validates only lists, embedded resources
+        and rules: the object names another kind, whose schema is not known."""

@@ -89,6 +89,8 @@ class Strategy:
     status_writes_metadata: ClassVar[bool] = True
     # Paths (as in FieldsV1) that an apply to the main resource, or to /status, never owns.
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
+    # True if the rows of a Table are in the order of `row_rank`, those of the same rank in that of their names.
+    sorts_rows: ClassVar[bool] = False
     # True if the write path must call `allocate`.
     allocates: ClassVar[bool] = False
     # The path of the pod spec of the kind, in which fields of features that are off are dropped; empty if none.
@@ -197,7 +199,7 @@ class Strategy:
         """Returns the warnings for the client about a valid object."""
         return []
 
-    def compares_empty(self, old: Object | None) -> bool:
+    def compares_empty(self, old: Object | None, subresource: str = "") -> bool:
         """Returns True if validation of a change of the stored object distinguishes empty lists and maps from absent
         ones."""
         return self.validates_empty
@@ -214,6 +216,10 @@ class Strategy:
         `prepare_...` and `validate...` if `allocates` is True. `old` is the stored object, None on create; the pool
         knows the values in use."""
         return []
+
+    def row_rank(self, tree: Object) -> int:
+        """Returns the rank of the object's row in the Table of a list, for kinds with `sorts_rows`."""
+        return 0
 
     def row_conditions(self, tree: Object) -> list[Object]:
         """Returns the conditions of the object's row in a Table."""

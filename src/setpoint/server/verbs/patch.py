@@ -30,6 +30,7 @@ from setpoint.server.codec.go_json import in_struct_order, with_embedded_structs
 from setpoint.server.codec.request_body import (
     MissingKind,
     OtherKind,
+    apply_shape,
     check_kind,
     claimed_kind,
     is_unknown_version,
@@ -211,10 +212,14 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     if resource.is_custom and context.info.subresource == "status" and type(tree) is dict:
         tree = _as_stored_kind(context, resource, tree, options)
     try:
-        tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
+        if resource.is_custom and _is_of_core_group(tree):
+            # An error of the validation, like another kind.
+            context.keeps_managers = True
+        else:
+            tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
         if resource.strategy.counts_empty_in:
             note_empty_lists(context, resource, tree)
-        unknown = resource.shape.normalize(tree)
+        unknown = apply_shape(resource, tree)
     except (BadRequest, ValueError) as error:
         if isinstance(error, MissingKind):
             shown = change.text(resource, before)
@@ -224,10 +229,6 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
                 claimed_kind(tree)
             except ValueError as wrong:
                 raise _invalid_patch(change.text(resource, before), str(wrong)) from None
-            version = tree.get("apiVersion")
-            if version and "/" not in version:
-                wrong_version = invalid("apiVersion", version, f"must be {resource.api_version}")
-                raise Invalid.of(GroupKind("", resource.kind), context.info.name, [wrong_version]) from None
             raise
         patched = change.in_order(resource, before)
         if fault := _fault(resource, change, patched, error):
@@ -251,6 +252,15 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
             context.warn(fault)
     resource.strategy.set_defaults(tree, context.services.clock)
     return tree
+
+
+def _is_of_core_group(tree: Json) -> bool:
+    """Returns True if the kind of an object has no group."""
+    try:
+        claimed = claimed_kind(tree)
+    except ValueError:
+        return False
+    return bool(claimed.version and claimed.kind and not claimed.group)
 
 
 def _as_stored_kind(context: Context, resource: Resource, tree: Object, options: WriteOptions) -> Object:

@@ -4,8 +4,14 @@ Decoding drops most of them, because they are not stored. kube-apiserver drops t
 errors show `[]` for an empty list and `null` for an absent one.
 """
 
+import re
 from collections.abc import Callable
+from operator import is_
+from typing import cast
 
+from setpoint.merge.typed.list import ListType
+from setpoint.merge.typed.map import MapType
+from setpoint.merge.typed.node import Type
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.schema.validation import Verdict
@@ -13,7 +19,10 @@ from setpoint.server.registry.kinds.gotypes.empty_lists import struct_inside
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 
+_EMPTY = re.compile(rb"\[\s*\]|\{\s*\}")
 _SHOWN_SELECTORS = ("nodeSelector", "scopeSelector")
+# The field that a subresource writes.
+_PARTS = {"ephemeralcontainers": ("spec", "ephemeralContainers")}
 # Fields of features that are off, which kinds drop before validation.
 _DISABLED = ("derivedAttributes",)
 
@@ -38,6 +47,43 @@ def as_sent(
     return again if again.errors or resource.strategy.validates_empty else found
 
 
+def with_empty_items(context: Context, resource: Resource, tree: Object, subresource: str) -> Object:
+    """Returns an object with the empty lists and maps inside the items of lists that have one owner, as sent. Whoever
+    writes them owns the list: kube-apiserver compares such lists as Go values, in which an absent list is not an empty
+    one. Returns the same object if there are none."""
+    body = context.request.body
+    if resource.is_custom or context.sent_object is None or subresource not in ("", "status"):
+        return tree
+    if not _EMPTY.search(body):
+        return tree
+    sent = context.sent_object()
+    return cast(Object, _with_empty(tree, sent, resource.shape.type, False, False)) if type(sent) is dict else tree
+
+
+def _with_empty(value: Json, sent: Json, kind: Type, is_whole: bool, is_item: bool) -> Json:
+    """`is_whole` is True inside a list or map with one owner, `is_item` inside a list there."""
+    if isinstance(kind, ListType) and type(value) is list and type(sent) is list and len(value) == len(sent):
+        is_whole = is_whole or kind.atomic
+        items = [
+            _with_empty(own, item, kind.element, is_whole, is_whole) for own, item in zip(value, sent, strict=True)
+        ]
+        return value if all(map(is_, items, value)) else items
+    if not isinstance(kind, MapType) or type(value) is not dict or type(sent) is not dict:
+        return value
+    found: dict[str, Json] = {}
+    for name, given in sent.items():
+        declared = kind.fields.get(name)
+        inner = kind.element if declared is None else declared[1]
+        if inner is None:
+            continue
+        if name not in value:
+            if is_item and (given == [] or (given == {} and isinstance(inner, MapType) and not inner.fields)):
+                found[name] = given
+        elif (new := _with_empty(value[name], given, inner, is_whole or kind.atomic, is_item)) is not value[name]:
+            found[name] = new
+    return {**value, **found} if found else value
+
+
 def self_link(context: Context) -> str:
     """Returns the selfLink of the object as sent, which decoding drops; empty if there is none."""
     tree = None if context.sent_object is None else context.sent_object()
@@ -49,6 +95,9 @@ def _sent(tree: Json, resource: Resource, subresource: str) -> Object:
     """Returns the fields of an object that the endpoint writes."""
     strategy = resource.strategy
     writes_status = subresource in strategy.status_endpoints
+    if subresource in _PARTS and type(tree) is dict:
+        outer, inner = _PARTS[subresource]
+        return {outer: {inner: tree[outer].get(inner)}} if type(tree.get(outer)) is dict else {}
     if type(tree) is not dict or (subresource and not writes_status):
         return {}
     has_status = "status" in resource.subresources and not (strategy.creates_with_status and not subresource)

@@ -5,11 +5,11 @@ for its own writes too. An update reads, changes and writes the object, and repe
 an update without changes writes no entry.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from setpoint.merge.fieldmanager import restore_times
+from setpoint.merge.fieldmanager import restore_times, with_entries_of
 from setpoint.merge.updater import same_version
 from setpoint.objects import meta, metavalidation, owners
 from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
@@ -21,6 +21,7 @@ from setpoint.objects.tree import Object
 from setpoint.schema.validation import Verdict
 from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
+from setpoint.server.codec.request_body import is_other_kind
 from setpoint.server.ports import Operation, User
 from setpoint.server.registry.conversion.pending import ConvertedObjects, RequiredConversion
 from setpoint.server.registry.conversion.review import ConversionFailed
@@ -28,7 +29,7 @@ from setpoint.server.registry.kinds.core.pod.disabled_fields import drop_disable
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, options_object
-from setpoint.server.verbs.sent_object import as_sent, self_link
+from setpoint.server.verbs.sent_object import as_sent, self_link, with_empty_items
 from setpoint.server.verbs.stored_object import (
     check_preconditions,
     is_finished,
@@ -74,7 +75,8 @@ async def create_object(
     is_update = context.info.verb == "update"
     if not is_update and not meta.SYSTEM_FIELDS.isdisjoint(metadata):
         meta.wipe_system_fields(metadata)
-    _remove_duplicate_owners(context, metadata)
+    if context.info.verb != "patch":
+        _remove_duplicate_owners(context, metadata)
     is_long = context.is_expensive(0, resource)
     if not managed:
         through = context.info.subresource if resource.strategy.allows_create_on_status_update else ""
@@ -159,10 +161,8 @@ async def _store_new(
             )
             break
         except ExpectationFailed as failed:
-            if metadata.get("generateName") and not generated:
-                raise AlreadyExists.generated(resource.group_resource, metadata["name"]) from None
             if not generated:
-                raise _already_exists(resource, metadata["name"], failed.actual) from None
+                raise _already_exists(resource, metadata, failed.actual) from None
     else:
         raise AlreadyExists.generated(resource.group_resource, metadata["name"])
     metadata["resourceVersion"] = str(revision)
@@ -217,7 +217,11 @@ async def _managed(
             manager = resource.field_managers.get(subresource)
             if manager is None:
                 manager = resource.field_manager(subresource, context.services.clock)
-            return manager.update(old, new, options.field_manager)
+            if old is None:
+                return manager.update(old, new, options.field_manager)
+            sent = with_empty_items(context, resource, new, subresource)
+            found = manager.update(old, sent, options.field_manager)
+            return found if sent is new else with_entries_of(found, new)
 
         return await _run(context, is_long, managed)
     manager = resource.field_manager(subresource, context.services.clock)
@@ -256,9 +260,10 @@ def requester(user: User) -> Object:
     return {name: value for name, value in found.items() if value}
 
 
-def _already_exists(resource: Resource, name: str, item: Item | None) -> AlreadyExists:
+def _already_exists(resource: Resource, metadata: Object, item: Item | None) -> AlreadyExists:
     deleting = item is not None and meta.is_being_deleted(resource.storage.decode(item.value, item.revision))
-    return AlreadyExists.of(resource.group_resource, name, being_deleted=deleting)
+    make = AlreadyExists.generated if metadata.get("generateName") else AlreadyExists.of
+    return make(resource.group_resource, metadata["name"], being_deleted=deleting)
 
 
 def _remove_duplicate_owners(context: Context, metadata: Object, *, after_admission: bool = False) -> None:
@@ -300,8 +305,8 @@ class _Check(Protocol):
 
 def _check_new(context: Context, resource: Resource, tree: Object, *, quick: bool = False) -> None:
     metadata = tree["metadata"]
-    if tree["kind"] != resource.kind:
-        _refuse_kind(resource, tree, metadata.get("name", ""))
+    if is_other_kind(tree, resource):
+        _refuse_kind(resource, tree, None, metadata.get("name", ""), quick=quick)
 
     found = _errors_of_new(context, resource, tree, quick=quick)
     if found.errors or resource.strategy.compares_empty(None):
@@ -350,14 +355,20 @@ def _namespace_errors(
 
 
 def _kind_of(resource: Resource, tree: Object) -> GroupKind:
-    return resource.stored_kind if tree["kind"] == resource.kind else GroupKind(resource.group, tree["kind"])
+    if not is_other_kind(tree, resource):
+        return resource.stored_kind
+    return GroupKind(resource.group if "/" in tree["apiVersion"] else "", tree["kind"])
 
 
-def _refuse_kind(resource: Resource, tree: Object, name: str, errors: Sequence[FieldError] = ()) -> None:
-    """Raises Invalid for a custom resource whose body has another kind, which is the only error reported besides those
-    of the metadata of all kinds."""
-    wrong = invalid("kind", tree["kind"], f"must be {resource.kind}")
-    raise Invalid.of(_kind_of(resource, tree), name, [*errors, wrong])
+def _refuse_kind(resource: Resource, tree: Object, old: Object | None, name: str, *, quick: bool) -> None:
+    """Raises Invalid for a custom resource whose body has another kind. Its schema and most of its metadata are not
+    validated."""
+    errors = [] if old is None else metavalidation.validate_update(tree["metadata"], old["metadata"])
+    for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if tree[field] != wanted:
+            errors.append(invalid(field, tree[field], f"must be {wanted}"))
+    found = resource.shape.validate(tree, old, errors, quick=quick, is_other_kind=True)
+    raise Invalid.of(_kind_of(resource, tree), name, found.errors)
 
 
 def _warn(
@@ -480,7 +491,9 @@ async def _changed(
 ) -> Object:
     """Returns the object to store: with managedFields, after admission, prepared and validated."""
     services = context.services
-    _remove_duplicate_owners(context, new["metadata"])
+    if context.info.verb != "patch":
+        # As on kube-apiserver, the managers of a patch are those of its duplicates too, which are removed below.
+        _remove_duplicate_owners(context, new["metadata"])
     if not managed:
         new = await _managed(context, resource, old, new, subresource, options, is_long)
     operation = Operation(
@@ -524,14 +537,14 @@ def _check_changed(
     *,
     quick: bool = False,
 ) -> None:
-    if new["kind"] != resource.kind:
-        _refuse_kind(resource, new, name, metavalidation.validate_update(new["metadata"], old["metadata"]))
+    if is_other_kind(new, resource):
+        _refuse_kind(resource, new, old, name, quick=quick)
 
     def errors_of(tree: Object) -> Verdict:
         return _errors_of_change(context, resource, tree, old, subresource, quick=quick)
 
     found = errors_of(new)
-    if found.errors or resource.strategy.compares_empty(old):
+    if found.errors or resource.strategy.compares_empty(old, subresource):
         found = as_sent(context, resource, new, subresource, found, errors_of)
     errors, warnings = found
     if errors:

@@ -73,8 +73,10 @@ def drop_disabled(tree: Object, old: Object | None, *paths: str) -> None:
 
 
 def immutable(value: Json, old: Json, path: str, shown_as: str | None = None) -> list[FieldError]:
-    """Returns an error if a field changed. An empty value equals an absent one. `shown_as`: see `struct_value`."""
-    if not _differ(value, old):
+    """Returns an error if a field changed. An empty value equals an absent one, except for a struct behind a pointer.
+    `shown_as`: see `struct_value`."""
+    is_pointer = shown_as is not None and shown_as.startswith("*")
+    if not differ(value, old) and not (is_pointer and (value is None) is not (old is None)):
         return []
     return [invalid(path, value if shown_as is None else struct_value(shown_as, value), IMMUTABLE)]
 
@@ -82,10 +84,11 @@ def immutable(value: Json, old: Json, path: str, shown_as: str | None = None) ->
 def immutable_unshown(tree: Object, old: Object, path: str) -> list[FieldError]:
     """Returns an error without the rejected value if a field changed."""
     names = path.split(".")
-    return [invalid(path, None, IMMUTABLE)] if _differ(lookup(tree, *names), lookup(old, *names)) else []
+    return [invalid(path, None, IMMUTABLE)] if differ(lookup(tree, *names), lookup(old, *names)) else []
 
 
-def _differ(value: Json, old: Json) -> bool:
+def differ(value: Json, old: Json) -> bool:
+    """Returns True if two values differ. An empty list or map equals an absent one."""
     if value == old or (_is_empty(value) and _is_empty(old)):
         return False
     return bool(_without_empty_lists(value) != _without_empty_lists(old))

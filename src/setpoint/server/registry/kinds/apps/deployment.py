@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import ClassVar
 
 from setpoint.objects.field import FieldError, forbidden, invalid, not_supported, required
-from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Json, Object
 from setpoint.server.registry.kinds.apps.pod_template import (
     template_warnings,
@@ -15,6 +14,7 @@ from setpoint.server.registry.kinds.apps.pod_template import (
 )
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, struct_text
 from setpoint.server.registry.kinds.core.pod import default_pod_template
+from setpoint.server.registry.kinds.core.pod.warnings import name_warning
 from setpoint.server.registry.kinds.printers.cells import lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, containers, number, selector
 from setpoint.server.registry.kinds.validation.pod_amounts import at_most_all, plain_amount, validate_amount
@@ -23,16 +23,6 @@ from setpoint.server.registry.strategy import Column
 
 _STRATEGIES = ("Recreate", "RollingUpdate")
 _RESET_FIELDS: Mapping[str, Sequence[str]] = {"": ("status",), "status": ("spec", "metadata.labels")}
-_NAME_WARNING = (
-    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is "
-    "recommended: "
-)
-
-
-def name_warning(tree: Object) -> list[str]:
-    """Returns a warning if the name is not a valid DNS label, because the names of pods are derived from the name."""
-    problems = dns1123_label(tree["metadata"].get("name") or "")
-    return [f"{_NAME_WARNING}[{' '.join(problems)}]"] if problems else []
 
 
 def _selector_text(tree: Object, now: datetime) -> Json:
@@ -105,8 +95,8 @@ class DeploymentStrategy(ValidatingStrategy):
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         status = tree.get("status") or {}
         parts = ("updatedReplicas", "readyReplicas", "availableReplicas")
-        others = ("observedGeneration", "replicas", "unavailableReplicas", "terminatingReplicas", "collisionCount")
-        found = validate_counts(status, (*others, *parts), parts, "readyReplicas")
+        others = ("unavailableReplicas", "terminatingReplicas", "collisionCount")
+        found = validate_counts(status, ("observedGeneration", "replicas", *parts, *others), parts, "readyReplicas")
         return found + validate_collisions(status, old.get("status") or {})
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
@@ -169,8 +159,8 @@ class ReplicaSetStrategy(ValidatingStrategy):
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         parts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-        others = ("replicas", "observedGeneration", "terminatingReplicas")
-        return validate_counts(tree.get("status") or {}, (*others, *parts), parts, "readyReplicas")
+        counts = ("replicas", *parts, "observedGeneration", "terminatingReplicas")
+        return validate_counts(tree.get("status") or {}, counts, parts, "readyReplicas")
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         found = name_warning(tree) if old is None else []

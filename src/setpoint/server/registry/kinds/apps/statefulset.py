@@ -94,8 +94,8 @@ class StatefulSetStrategy(ValidatingStrategy):
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         status = tree.get("status") or {}
         parts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-        others = ("replicas", "observedGeneration", "collisionCount")
-        found = validate_counts(status, (*others, *parts), parts, "status.readyReplicas")
+        counts = ("replicas", *parts, "observedGeneration", "collisionCount")
+        found = validate_counts(status, counts, parts, "status.readyReplicas")
         return found + validate_collisions(status, old.get("status") or {})
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:

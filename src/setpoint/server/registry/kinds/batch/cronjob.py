@@ -2,13 +2,13 @@
 
 from setpoint.objects.field import FieldError, invalid, not_supported, required
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.apps.deployment import name_warning
 from setpoint.server.registry.kinds.apps.pod_template import template_warnings
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, drop_disabled
 from setpoint.server.registry.kinds.batch.cron_schedule import is_zone_name, schedule_problem, zone_problem
 from setpoint.server.registry.kinds.batch.job import job_warnings, validate_job_spec
 from setpoint.server.registry.kinds.batch.job_policies import default_failure_policy
 from setpoint.server.registry.kinds.core.pod import default_pod_template
+from setpoint.server.registry.kinds.core.pod.warnings import name_warning
 from setpoint.server.registry.kinds.printers.cells import NONE, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, age, containers, count, selector
 from setpoint.server.registry.kinds.validation.values import enum, non_negative_fields

@@ -9,7 +9,6 @@ from setpoint.objects.field import FieldError, invalid, not_supported, required,
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object, copy
-from setpoint.server.registry.kinds.apps.deployment import name_warning
 from setpoint.server.registry.kinds.apps.pod_template import selector_of, template_warnings, validate_match
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, drop_disabled, immutable
 from setpoint.server.registry.kinds.batch.job_policies import (
@@ -19,6 +18,7 @@ from setpoint.server.registry.kinds.batch.job_policies import (
 )
 from setpoint.server.registry.kinds.batch.job_status import validate_status
 from setpoint.server.registry.kinds.core.pod import default_pod_template, validate_pod_template
+from setpoint.server.registry.kinds.core.pod.warnings import name_warning
 from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.printers.cells import lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, containers, selector, since

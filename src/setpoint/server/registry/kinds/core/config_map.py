@@ -66,7 +66,7 @@ class ConfigMapStrategy(Strategy):
             size += _decoded_size(value)
         return [*found, too_long("[]", _MAX_SIZE)] if size > _MAX_SIZE else found
 
-    def compares_empty(self, old: Object | None) -> bool:
+    def compares_empty(self, old: Object | None, subresource: str = "") -> bool:
         return _is_frozen(old)
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
@@ -107,7 +107,7 @@ class SecretStrategy(Strategy):
             found.append(too_long("data", _MAX_SIZE))
         return found + _validate_type(tree, data)
 
-    def compares_empty(self, old: Object | None) -> bool:
+    def compares_empty(self, old: Object | None, subresource: str = "") -> bool:
         return _is_frozen(old)
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:

@@ -8,7 +8,7 @@ from setpoint.objects.field import FieldError, child, forbidden, invalid, not_su
 from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Json, Object
 from setpoint.server.registry.kinds.core.pod import default_pod_template, validate_pod_template
-from setpoint.server.registry.kinds.core.pod.warnings import pod_warnings
+from setpoint.server.registry.kinds.core.pod.warnings import name_warning, pod_warnings
 from setpoint.server.registry.kinds.printers.cells import (
     container_images,
     container_names,
@@ -99,9 +99,11 @@ class ReplicationControllerStrategy(Strategy):
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         template = tree["spec"].get("template")
-        if template is None or (old is not None and template == old["spec"].get("template")):
-            return []
-        return pod_warnings(template, "spec.template")
+        if old is None:
+            return name_warning(tree) + ([] if template is None else pod_warnings(template, "spec.template"))
+        before = old["spec"].get("template")
+        # On an update kube-apiserver warns of the stored template.
+        return [] if before is None or template == before else pod_warnings(before, "spec.template")
 
 
 def _validate_template(template: Object | None, selector: dict[str, str], path: str) -> list[FieldError]:

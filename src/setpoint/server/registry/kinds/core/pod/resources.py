@@ -101,7 +101,7 @@ def validate_resources(resources: Object, path: str, claims: Collection[str] = (
     return found + _validate_claims(resources.get("claims") or [], child(path, "claims"), claims)
 
 
-def validate_pod_resources(spec: Object, path: str) -> list[FieldError]:
+def validate_pod_resources(spec: Object, path: str, claims: Collection[str]) -> list[FieldError]:
     """Validates the limits and requests of a whole pod, which must cover those of its containers."""
     resources = spec.get("resources")
     if resources is None:
@@ -113,6 +113,7 @@ def validate_pod_resources(spec: Object, path: str) -> list[FieldError]:
     if resources.get("claims") is not None:
         found.append(forbidden(child(place, "claims"), "claims may not be set for Resources at pod-level"))
     found += _validate_amounts(resources, place, _pod_resource_name)
+    found += _validate_claims(resources.get("claims") or [], child(place, "claims"), claims)
     asked_by_all = total_requests(spec)
     for name, asked in (resources.get("requests") or {}).items():
         if name in asked_by_all and asked_by_all[name] > amount(asked):

@@ -102,6 +102,9 @@ class PodStrategy(Strategy):
             return validate_resize(tree, old)
         return validate_pod_update(tree, old)
 
+    def compares_empty(self, old: Object | None, subresource: str = "") -> bool:
+        return subresource == "ephemeralcontainers"
+
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         if old is not None:
             return []

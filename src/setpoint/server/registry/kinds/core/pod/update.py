@@ -3,6 +3,7 @@
 from setpoint.objects.field import FieldError, child, forbidden, index, invalid, key, required
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object, copy
+from setpoint.server.registry.kinds.base_strategy import differ
 from setpoint.server.registry.kinds.core.pod.resources import quality_of_service
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_tolerations
 from setpoint.server.registry.kinds.core.pod.validation import validate_pod
@@ -49,7 +50,7 @@ def validate_pod_update(tree: Object, old: Object) -> list[FieldError]:
     found += _validate_deleted_gates(spec.get("schedulingGates") or [], stored.get("schedulingGates") or [])
     errors, munged = _without_allowed_changes(spec, stored)
     found += errors
-    if munged != stored:
+    if differ(munged, stored):
         diff = difference("PodSpec", stored, munged)
         found.append(forbidden("spec", f"pod updates may not change fields other than {_UPDATABLE}\n{diff}"))
     return found
@@ -170,7 +171,7 @@ def validate_ephemeral_update(tree: Object, old: Object) -> list[FieldError]:
         name = container.get("name") or ""
         if name not in present:
             found.append(forbidden(path, f"existing ephemeral containers {quote(name)} may not be removed\n"))
-        elif present[name] != container:
+        elif differ(present[name], container):
             diff = difference("EphemeralContainer", container, present[name])
             found.append(forbidden(path, f"existing ephemeral containers {quote(name)} may not be changed\n{diff}"))
     return found
@@ -211,7 +212,7 @@ def validate_resize(tree: Object, old: Object) -> list[FieldError]:
             for field in ("resources", "resizePolicy"):
                 put(container, field, before.get(field))
     put(munged, "resources", stored.get("resources"))
-    if munged != stored:
+    if differ(munged, stored):
         diff = difference("PodSpec", stored, munged)
         found.append(forbidden("spec", f"only cpu and memory resources are mutable\n{diff}"))
     return found

@@ -127,7 +127,7 @@ def validate_pod_spec(spec: Object, path: str, metadata: Object | None = None) -
     found += validate_ephemeral_containers(
         spec.get("ephemeralContainers") or [], [*regular, *first], child(path, "ephemeralContainers"), around
     )
-    found += validate_pod_resources(spec, path)
+    found += validate_pod_resources(spec, path, claims)
     found += _validate_host_network(spec, path, is_pod=metadata is not None)
     found += enum(around.restart_policy, child(path, "restartPolicy"), _RESTART_POLICIES)
     found += enum(spec.get("dnsPolicy") or "", child(path, "dnsPolicy"), _DNS_POLICIES)

@@ -1,6 +1,7 @@
 """Warnings about valid but problematic settings of pods."""
 
 from setpoint.objects.gotext import quote
+from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.core.pod.validation import containers_with_paths
 from setpoint.server.registry.kinds.validation.values import amount
@@ -34,6 +35,16 @@ _SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 _SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 _BYTES = ("memory", "ephemeral-storage")
+_NAME_WARNING = (
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is "
+    "recommended: "
+)
+
+
+def name_warning(tree: Object) -> list[str]:
+    """Returns a warning if the name is not a valid DNS label, because the names of pods are derived from the name."""
+    problems = dns1123_label(tree["metadata"].get("name") or "")
+    return [f"{_NAME_WARNING}[{' '.join(problems)}]"] if problems else []
 
 
 def pod_warnings(pod: Object, path: str = "") -> list[str]:
