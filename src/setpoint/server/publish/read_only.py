@@ -1,8 +1,10 @@
-"""Common parts of read-only documents: their methods and ETags."""
+"""Common parts of read-only documents: their methods, media types and ETags."""
 
 import hashlib
+from collections.abc import Collection
 
-from setpoint.objects.errors import MethodNotAllowed
+from setpoint.objects.errors import MethodNotAllowed, UnsupportedMediaType
+from setpoint.server.codec.request_body import media_type
 from setpoint.server.request.context import Context
 
 
@@ -11,6 +13,12 @@ def check_method(context: Context, *, head: bool = True) -> None:
     method = context.request.method
     if method != "GET" and not (head and method == "HEAD"):
         raise MethodNotAllowed.method()
+
+
+def check_consumed(context: Context, media_types: Collection[str]) -> None:
+    """Raises UnsupportedMediaType for a media type of the body that the page does not decode, even without a body."""
+    if media_type(context) not in media_types:
+        raise UnsupportedMediaType("415: Unsupported Media Type", details=True)
 
 
 def digest(content: bytes) -> str:

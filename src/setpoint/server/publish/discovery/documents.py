@@ -1,14 +1,14 @@
 """Serves `/api` and `/apis`, and the groups and versions below them."""
 
-from setpoint.objects.errors import NotAcceptable, NotFound, UnsupportedMediaType
+from setpoint.objects.errors import NotAcceptable, NotFound
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
 from setpoint.server.codec.negotiation import MEDIA_TYPES, Clause, check_produced, clauses
-from setpoint.server.codec.request_body import JSON, PROTOBUF, YAML, media_type
+from setpoint.server.codec.request_body import JSON, PROTOBUF, YAML
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
 from setpoint.server.publish.discovery import aggregated, legacy
-from setpoint.server.publish.read_only import check_method, is_not_modified
+from setpoint.server.publish.read_only import check_consumed, check_method, is_not_modified
 from setpoint.server.request.context import Context
 
 _JSON = ("application", "json")
@@ -31,7 +31,7 @@ class Discovery:
         if len(parts) == 1:
             if parts[0] == "api":
                 check_method(context, head=False)
-                _check_consumed(context)
+                check_consumed(context, _CONSUMED)
             return await _root(context, core=parts[0] == "api", at_once=self._aggregated)
         found = _document(context, parts)
         if found is None:
@@ -39,17 +39,11 @@ class Discovery:
             return None
         if parts[0] == "api" or (len(parts) > 2 and legacy.is_builtin_group(context.registry, parts[1])):
             check_method(context, head=False)
-            _check_consumed(context)
+            check_consumed(context, _CONSUMED)
         header = context.request.headers.get("accept", "")
         check_produced(header)
         _refuse_transforms(header)
         return await json_answer(context, found)
-
-
-def _check_consumed(context: Context) -> None:
-    """Raises UnsupportedMediaType for a media type of the body that the server does not decode, even without a body."""
-    if media_type(context) not in _CONSUMED:
-        raise UnsupportedMediaType("415: Unsupported Media Type", details=True)
 
 
 def _refuse_transforms(header: str) -> None:

@@ -4,9 +4,10 @@ import platform
 
 from setpoint.objects.tree import Object
 from setpoint.schema.builtin import RELEASE
+from setpoint.server.codec.request_body import JSON
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
-from setpoint.server.publish.read_only import check_method
+from setpoint.server.publish.read_only import check_consumed, check_method
 from setpoint.server.request.context import Context
 from setpoint.version import VERSION
 
@@ -44,4 +45,5 @@ class VersionPage:
         if context.request.path.strip("/") != "version":
             return None
         check_method(context, head=False)
+        check_consumed(context, (JSON,))
         return await json_answer(context, self._version)

@@ -191,7 +191,7 @@ def validate_volume(spec: Object, path: str, *, inline: bool = False) -> list[Fi
     if not given:
         found.append(required(path, "must specify a volume type"))
     for position, name in enumerate(given):
-        if position:
+        if position and name != "flexVolume":  # kube-apiserver validates this one beside others
             place = child(path, "cephFS" if name == "cephfs" else name)
             found.append(forbidden(place, "may not specify more than 1 volume type"))
         else:

@@ -58,6 +58,8 @@ class EndpointSliceStrategy(ValidatingStrategy):
 
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
         if (tree.get("endpoints") or []) != (old.get("endpoints") or []):
+            # A topology counts as a change, even though the field is not stored.
+            tree["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
             _drop_topology(tree)
 
     def bumps_generation(self, tree: Object, old: Object) -> bool:

@@ -63,6 +63,10 @@ class FlowSchemaStrategy(_Ruled):
         AGE,
         Column("MissingPL", _dangling),
     )
+    sorts_rows = True
+
+    def row_rank(self, tree: Object) -> int:
+        return lookup(tree, "spec", "matchingPrecedence") or 0
 
     def default(self, tree: Object) -> None:
         spec = tree.setdefault("spec", {})

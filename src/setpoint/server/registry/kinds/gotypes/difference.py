@@ -8,6 +8,7 @@ import difflib
 import importlib.resources
 import json
 import zlib
+from collections.abc import Sequence
 from functools import cache
 
 import msgspec
@@ -27,6 +28,12 @@ _PUBLISHED = {
         *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
         *("ownerReferences", "finalizers", "managedFields"),
     ),
+}
+# The fields of the structs in their lists.
+_ITEMS = {
+    "matchExpressions": ("key", "operator", "values"),
+    "ownerReferences": ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"),
+    "managedFields": ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"),
 }
 
 
@@ -78,7 +85,7 @@ def _shown(kind: str, value: Json) -> Json:
         return None if value is None else dict(sorted(value.items()))
     if kind in _PUBLISHED:
         tree = value or {}
-        return {name: _ordered(tree[name]) for name in _PUBLISHED[kind] if tree.get(name)}
+        return {name: _ordered(tree[name], _ITEMS.get(name, ())) for name in _PUBLISHED[kind] if tree.get(name)}
     rows = _table().get(kind)
     if rows is not None:
         tree = value or {}
@@ -91,8 +98,9 @@ def _shown(kind: str, value: Json) -> Json:
     return json.loads(kind) if value is None else value
 
 
-def _ordered(value: Json) -> Json:
-    """Returns a value with sorted maps."""
+def _ordered(value: Json, first: Sequence[str] = ()) -> Json:
+    """Returns a value with sorted maps. `first` are the fields of the structs in a list, in their order."""
     if isinstance(value, dict):
-        return {name: _ordered(inner) for name, inner in sorted(value.items())}
-    return [_ordered(item) for item in value] if isinstance(value, list) else value
+        names = [*(name for name in first if name in value), *sorted(value.keys() - {*first})]
+        return {name: _ordered(value[name]) for name in names}
+    return [_ordered(item, first) for item in value] if isinstance(value, list) else value

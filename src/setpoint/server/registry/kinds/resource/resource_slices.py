@@ -231,8 +231,7 @@ def _validate_attribute(attribute: Object, path: str) -> list[FieldError]:
     if not given:
         found.append(invalid(path, "", f"must specify one of: {names}"))
     elif len(given) > 1:
-        shown = ", ".join(f"`{name}`" for name in given)
-        found.append(invalid(path, f"{{{shown}}}", f"must specify exactly one of: {names}"))
+        found.append(invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {names}"))
     return found
 
 

@@ -137,14 +137,16 @@ class VolumeAttributesClassStrategy(ValidatingStrategy):
     returns_deleted_object = True
     columns = (NAME, Column("DriverName", field("driverName")), AGE)
 
-    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        parameters = tree.get("parameters") or {}
-        found = [
+    def changes_before_name(self, tree: Object, old: Object) -> list[FieldError]:
+        return [
             forbidden(name, f"updates to {name} are forbidden.")
             for name in ("driverName", "parameters")
-            if old is not None and (tree.get(name) or None) != (old.get(name) or None)
+            if (tree.get(name) or None) != (old.get(name) or None)
         ]
-        found += _validate_provisioner(tree.get("driverName") or "", "driverName")
+
+    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
+        parameters = tree.get("parameters") or {}
+        found = _validate_provisioner(tree.get("driverName") or "", "driverName")
         found += _validate_parameters(parameters, "parameters")
         if not parameters:
             found.append(required("parameters", "must contain at least one key/value pair"))
