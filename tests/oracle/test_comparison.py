@@ -53,18 +53,31 @@ def test_the_versions_of_objects_of_the_start_do_not_matter() -> None:
 
 
 def test_a_part_of_a_list_with_generated_names_has_any_of_the_objects() -> None:
-    def page(*names: str) -> Answer:
-        return answer({"kind": "List", "items": [{"metadata": {"name": f"gen-a-{name}"}} for name in names]})
+    def page(*names: str, fixed: str = "o1") -> Answer:
+        items = [{"metadata": {"name": f"gen-a-{name}"}} for name in names]
+        return answer({"kind": "List", "items": [*items, {"metadata": {"name": fixed}}]})
 
     part = Request("GET", "/api/v1/configmaps", (("limit", "1"),), verb="list")
     known = (Names(), Names())
     compare(part, page("bcdfg", "hjklm"), page("bcdfg", "hjklm"), known)
     assert compare(part, page("bcdfg"), page("hjklm"), known).differences == []
     assert [found.place for found in compare(part, page("bcdfg"), page("bcdfg", "hjklm"), known).differences] == [
-        "size differs"
+        "items length"
     ]
+    assert compare(part, page("bcdfg"), page("hjklm", fixed="o2"), known).differences != []
     whole = Request("GET", "/api/v1/configmaps", verb="list")
     assert compare(whole, page("bcdfg"), page("hjklm"), known).differences != []
+
+
+def test_the_order_of_managers_in_a_message_depends_on_their_seconds() -> None:
+    def refusal(*managers: str) -> Answer:
+        entries = [{"manager": name, "operation": "Update"} for name in managers]
+        quoted = msgspec.json.encode(msgspec.json.encode({"managedFields": entries}).decode()).decode()
+        tree = {"kind": "Status", "apiVersion": "v1", "message": f"Invalid value: {quoted}: wrong", "code": 422}
+        return answer(tree, 422)
+
+    assert classes(refusal("a", "b"), refusal("b", "a")) == []
+    assert classes(refusal("a", "b"), refusal("a", "c")) != []
 
 
 def test_one_value_in_place_of_two_matters() -> None:

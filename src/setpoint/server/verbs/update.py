@@ -35,7 +35,10 @@ async def update(context: Context, resource: Resource) -> Response:
             key = resource.storage.key(metadata.get("namespace", ""), info.name)
             where = upstream_key(resource, key, dry_run=options.dry_run)
             raise Conflict.precondition(resource.group_resource, info.name, key=where, wanted=uid, found="")
-        parse_revision(metadata.pop("resourceVersion", ""))
+        parse_revision(metadata.get("resourceVersion", ""))
+        if not options.dry_run:
+            # kube-apiserver removes the version when it stores the object.
+            metadata.pop("resourceVersion", None)
         return await create_object(context, resource, tree, options)
 
     strategy = resource.strategy

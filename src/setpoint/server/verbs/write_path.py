@@ -516,7 +516,7 @@ async def _changed(
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     if resource.strategy.stamps:
         resource.strategy.stamp(new, old, format_time(services.clock.now()))
-    if resource.strategy.allocates:
+    if resource.strategy.allocates and not subresource:
         await _allocate(context, resource, new, old, options)
     check = partial(_check_changed, context, resource, name, new, old, subresource)
     await _checked(context, is_long, check)

@@ -12,6 +12,7 @@ from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.environment import Environment
 from setpoint.schema.cel.messages import JSON_PATCHES, OBJECT
 from setpoint.schema.cel.types import BOOL, NULL, STRING, Type
+from setpoint.schema.jsonpath import JSONPath, JSONPathError
 from setpoint.server.registry.kinds.admissionregistration.expressions import (
     compile_expression,
     compiled,
@@ -151,9 +152,22 @@ class ValidatingAdmissionPolicyStrategy(_Policy):
         found: list[FieldError] = []
         path = "status.typeChecking.expressionWarnings"
         for position, warning in enumerate(lookup(status, "typeChecking", "expressionWarnings") or ()):
-            empty = (name for name in ("warning", "fieldRef") if not (warning.get(name) or "").strip())
-            found += [required(f"{index(path, position)}.{name}") for name in empty]
+            if not (warning.get("warning") or "").strip():
+                found.append(required(f"{index(path, position)}.warning"))
+            found += _validate_field(warning.get("fieldRef") or "", f"{index(path, position)}.fieldRef")
         return found + validate_conditions(status.get("conditions") or [], "status.conditions")
+
+
+def _validate_field(text: str, path: str) -> list[FieldError]:
+    """Validates the path of the field that a warning is about."""
+    text = text.strip()
+    if not text:
+        return [required(path)]
+    try:
+        JSONPath(text)
+    except JSONPathError as error:
+        return [invalid(path, text, f"invalid JSONPath: {error}")]
+    return []
 
 
 def _validate_validation(validation: Object, path: str, known: Environment, silent: Environment) -> list[FieldError]:
