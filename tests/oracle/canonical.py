@@ -33,9 +33,14 @@ _PATTERN = re.compile(
     r"|ResourceVersion(?: in precondition| in object meta)?: )(?P<version>\d+)\b(?!-)"
     # The hash of an OpenAPI document, which contains the version of the program.
     r"|\?hash=(?P<hash>[0-9A-F]{128})"
-    r'|in scheme \\?"(?P<scheme>[\w./:-]+)'
+    # YAML may break the line.
+    r'|in\s+scheme\s+\\?"(?P<scheme>[\w./:-]+)'
 )
 
+# The metadata of a list in YAML.
+_YAML_LIST = re.compile(
+    r'(^metadata:\n(?:  continue: .*\n)?(?:  remainingItemCount: \d+\n)?  resourceVersion: )"\d+"(?=\n\S|\n?\Z)', re.M
+)
 _GENERATED = re.compile(r'"generateName":\s?"([^"\\]+)"')
 
 
@@ -120,4 +125,6 @@ def canonical(body: bytes, names: Names) -> str:
     for name in names.values("name"):
         # Messages name an object without the prefix of its name.
         text = text.replace(name, f"<name:{names.number('name', name)}>")
+    if "\nmetadata:\n" in text:
+        text = _YAML_LIST.sub(r'\1"<listrv>"', text)
     return text if len(text) > _DOCUMENT else _PATTERN.sub(token, text)

@@ -199,6 +199,28 @@ async def test_a_pod_knows_the_zone_of_its_node(api: Api) -> None:
     assert made.body["metadata"]["labels"] == {"topology.kubernetes.io/zone": "z"}
 
 
+async def test_a_resize_needs_a_linux_node_with_enough_resources(api: Api) -> None:
+    strategic = "application/strategic-merge-patch+json"
+
+    async def resized(**requests: str) -> Any:
+        containers = [{"name": "c", "resources": {"requests": requests}}]
+        return await api("PATCH", f"{PODS}/a/resize", {"spec": {"containers": containers}}, kind=strategic)
+
+    await api("POST", PODS, pod("a", requests={"cpu": "100m", "memory": "64Mi"}, nodeName="n"))
+    assert (await resized(cpu="200m")).body["message"] == 'pods "a" is forbidden: node "n" not found'
+    await api("POST", NODES, {"metadata": {"name": "n", "labels": {"kubernetes.io/os": "windows"}}})
+    refused = await resized(cpu="200m")
+    assert refused.body["details"]["causes"] == [{"reason": "UnsupportedPlatform"}]
+    await api.merge(f"{NODES}/n", {"metadata": {"labels": None}})
+    await api.merge(f"{NODES}/n/status", {"status": {"allocatable": {"cpu": "1", "memory": "64Mi"}}})
+    refused = await resized(cpu="2", memory="128Mi")
+    assert refused.body["message"].endswith(
+        "cpu, requested: 2000, allocatable: 1000; memory, requested: 134217728, allocatable: 67108864"
+    )
+    assert refused.body["details"]["causes"] == [{"reason": "NodeCapacity"}]
+    assert (await resized(cpu="200m")).status == 200
+
+
 # --- off by default ---
 
 

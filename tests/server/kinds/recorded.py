@@ -23,14 +23,17 @@ from setpoint.server.registry.kinds import strategy_for
 SCENARIOS = Path(__file__).parents[2] / "golden" / "scenarios"
 AREAS = ("crud", "errors", "lifecycle", "listwatch", "negotiation")
 # Scenarios about other objects, about the query, about the decoding of a body, about an object as sent, about the
-# volumes that admission adds to pods, or about a create through the status.
+# volumes that admission adds to pods, about fields that the write path drops, or about a create through the status.
 _ELSEWHERE = (
     "crud/crud-pod-serviceaccount-admission",
     "errors/err-fieldmanager-invalid",
     "errors/err-order-of-checks",
     "crud/crud-managers-and-embedded-structs",
     "crud/crud-eviction-responders",
+    "crud/crud-pod-disabled-features",
     "crud/crud-service-from-status",
+    "crud/crud-service-status-no-addresses",
+    "errors/errors-ephemeral-container-empty-list",
     "errors/err-empty-lists",
     "errors/err-empty-lists-inside",
     "errors/err-pod-addresses",

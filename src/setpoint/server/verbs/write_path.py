@@ -323,10 +323,10 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
 def _errors_of_new(context: Context, resource: Resource, tree: Object, *, quick: bool) -> Verdict:
     strategy, metadata = resource.strategy, tree["metadata"]
     errors = strategy.validate_before_metadata(tree) if strategy.validates_before_metadata else []
-    if not strategy.validates_metadata and not strategy.validates_metadata_last:
-        errors += _new_metadata_errors(resource, metadata)
     if strategy.reads_namespace:
         errors += _namespace_errors(context, resource, tree, None, "")
+    if not strategy.validates_metadata and not strategy.validates_metadata_last:
+        errors += _new_metadata_errors(resource, metadata)
     errors += strategy.validate(tree)
     if strategy.validates_metadata_last and not errors:
         errors = _new_metadata_errors(resource, metadata)
@@ -559,9 +559,10 @@ def _errors_of_change(
     errors = strategy.validate_before_metadata(new) if strategy.validates_before_metadata else []
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"])
-        errors += _metadata_errors(resource, new, old, subresource)
     if strategy.reads_namespace:
         errors += _namespace_errors(context, resource, new, old, subresource)
+    if not strategy.validates_metadata:
+        errors += _metadata_errors(resource, new, old, subresource)
     errors += strategy.validate_update(new, old, subresource)
     if errors and not resource.is_custom and strategy.declares_rules:
         errors = declared_last(without_repeats(errors), strategy.declared_rules)

@@ -111,7 +111,7 @@ def _validate_pods(new: _View, before: _View) -> list[FieldError]:
     active, ready, terminating = (status.get(name) or 0 for name in ("active", "ready", "terminating"))
     if new.finished and (ended or _changed(new, before, "terminating")) and terminating > 0:
         found.append(invalid("status.terminating", terminating, "terminating>0 is invalid for finished job"))
-    if _changed(new, before, "ready", "active") and ready > active:
+    if _changed(new, before, "ready", "active") and "ready" in status and ready > active:
         found.append(invalid("status.ready", ready, "cannot set more ready pods than active"))
     return found
 
