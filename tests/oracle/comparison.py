@@ -10,6 +10,8 @@ from tests.oracle.canonical import Names, canonical
 from tests.oracle.request import Request
 from tests.oracle.wire import Answer
 
+from setpoint.merge.equality import identical
+
 HEADERS = ("content-type", "warning", "cache-control", "www-authenticate", "retry-after", "allow", "location")
 _KEEP = 6
 _MISSING = "(absent)"
@@ -400,11 +402,11 @@ def _walk(real: Any, ours: Any, path: str, found: list[Difference], ignored: fro
     if isinstance(real, dict) and isinstance(ours, dict):
         for key in [*real, *(key for key in ours if key not in real)]:
             one, other = real.get(key, _MISSING), ours.get(key, _MISSING)
-            if one != other and key not in ignored:
+            if key not in ignored and not identical(one, other):
                 _walk(one, other, f"{path}.{key}" if path else str(key), found, ignored)
     elif isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours):
         for one, other in zip(real, ours, strict=True):
-            if one != other:
+            if not identical(one, other):
                 _walk(one, other, f"{path}[]", found, ignored)
     else:
         where = re.sub(r"(fieldsV1)\..*", r"\1", path)

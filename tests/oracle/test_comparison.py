@@ -80,6 +80,11 @@ def test_the_order_of_managers_in_a_message_depends_on_their_seconds() -> None:
     assert classes(refusal("a", "b"), refusal("a", "c")) != []
 
 
+def test_true_is_not_one() -> None:
+    assert classes(answer({"a": True, "b": 0}), answer({"b": 0, "a": 1})) == ["create: a differs"]
+    assert classes(answer({"a": [1], "b": 0}), answer({"b": 0, "a": [1.0]})) == ["create: a[] differs"]
+
+
 def test_one_value_in_place_of_two_matters() -> None:
     names = [f"{digit * 8}-2222-4333-8444-555555555555" for digit in "12"]
     one = [thing(names[0], "1"), thing(names[1], "2")]

@@ -42,3 +42,27 @@ def _normalized(value: Json, schema: Schema, view: View) -> Json:
     if type(value) in (dict, list):
         normalize(value, schema, view=view)
     return value
+
+
+def has_untyped(schema: Schema) -> bool:
+    """Returns True if a schema allows values of any type, at any level."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if node.preserve_unknown_fields or not (node.type or node.int_or_string):
+            return True
+        waiting.extend(node.properties.values())
+        waiting.extend(inner for inner in (node.items, node.additional_properties) if isinstance(inner, Schema))
+    return False
+
+
+def normalize_all(tree: Json) -> None:
+    """Converts all integral floats to integers, in place."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        for place, value in node.items() if type(node) is dict else enumerate(node):
+            if type(value) is float:
+                node[place] = as_integer(value)
+            elif type(value) is dict or type(value) is list:
+                waiting.append(value)

@@ -4,6 +4,7 @@ Each function takes trees and returns a new one in canonical form. `generation` 
 spec increments the generation; the write path handles all other fields of the metadata.
 """
 
+from setpoint.objects.gotext import compact_json
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.definition import Conversion, CustomResourceDefinition, Status
 
@@ -28,7 +29,8 @@ def prepare_for_update(tree: Object, old: Object) -> Object:
     """Prepares an update: keeps the status, records the storage version, and increments the generation on a change."""
     crd, before = _defaulted(tree), _defaulted(old)
     crd.status = before.status
-    changed = crd.to_json()["spec"] != before.to_json()["spec"]
+    # As texts, because schemas contain any values, and Python considers true equal to 1.
+    changed = compact_json(crd.to_json()["spec"]) != compact_json(before.to_json()["spec"])
     _set_generation(crd, before, 1 if changed else 0)
     _record_storage_version(crd)
     return crd.to_json()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from weakref import WeakKeyDictionary
 
+from setpoint.merge.equality import equal
 from setpoint.merge.typed.any import DEDUCED
 from setpoint.merge.typed.node import Type
 from setpoint.merge.types import Types
@@ -20,6 +21,7 @@ from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Vers
 from setpoint.schema.crd.scale_subresource import integer_at, text_at
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.defaulting import default
+from setpoint.schema.numbers import has_untyped, normalize_all
 from setpoint.schema.validation import Verdict, evaluate_rules
 from setpoint.schema.weight import HEAVY
 from setpoint.server.registry.conversion.converters import NOTHING_BUT_THE_VERSION
@@ -78,8 +80,14 @@ class CustomShape:
         default(tree, self.compiled.schema)
         self.compiled.normalize_numbers(tree)
 
+    @lazy
+    def _has_untyped(self) -> bool:
+        return has_untyped(self.compiled.schema)
+
     def normalize_stored(self, tree: Object) -> None:
-        """Leaves the object unchanged: custom resources are stored as written."""
+        # The numbers of known types are normalized with the body.
+        if self._has_untyped:
+            normalize_all(tree)
 
     def renormalize(self, tree: Object) -> None:
         tree["metadata"] = objectmeta.coerce(tree.get("metadata"), drop_malformed=True).metadata
@@ -155,7 +163,7 @@ class CustomStrategy(Strategy):
         # Unlike for built-in kinds, null differs from an absent field.
         apart = ("metadata", *self.status_fields)
         new, before = ({name: part[name] for name in part if name not in apart} for part in (tree, old))
-        return new != before
+        return not equal(new, before)
 
     @lazy
     def selectable_fields(self) -> Mapping[str, Callable[[Object], str]]:

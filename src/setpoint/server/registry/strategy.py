@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+from setpoint.merge.equality import identical
 from setpoint.objects.clock import Clock
 from setpoint.objects.field import FieldError
 from setpoint.objects.ids import Ids
@@ -209,7 +210,7 @@ class Strategy:
         status."""
         apart = ("metadata", *self.status_fields)
         names = {*tree, *old}
-        return any(tree.get(name) != old.get(name) for name in names if name not in apart)
+        return not all(identical(tree.get(name), old.get(name)) for name in names if name not in apart)
 
     def allocate(self, tree: Object, old: Object | None, pool: "Pool") -> list[FieldError]:
         """Allocates, in place, the values that must be unique among objects. The write path calls this between

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from setpoint.merge.equality import identical
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gotext import RawJson, compact_json
 from setpoint.objects.tree import Json, Object
@@ -89,9 +90,9 @@ def immutable_unshown(tree: Object, old: Object, path: str) -> list[FieldError]:
 
 def differ(value: Json, old: Json) -> bool:
     """Returns True if two values differ. An empty list or map equals an absent one."""
-    if value == old or (_is_empty(value) and _is_empty(old)):
+    if identical(value, old) or (_is_empty(value) and _is_empty(old)):
         return False
-    return bool(_without_empty_lists(value) != _without_empty_lists(old))
+    return not identical(_without_empty_lists(value), _without_empty_lists(old))
 
 
 def _without_empty_lists(value: Json) -> Json:
