@@ -134,6 +134,8 @@ async def test_what_never_comes_to_rest_is_told() -> None:
             self.pulses += 1
             return self.pulses
 
+        def check(self) -> None: ...
+
     with pytest.raises(TimeoutError, match="never settles"):
         await Passing(ManualClock(datetime(2030, 1, 1, tzinfo=UTC)), Restless(), most_turns=1000).settle()
 

@@ -61,6 +61,7 @@ from setpoint.controller.threads import ThreadCall, ThreadPool
 from setpoint.controller.tracing import span_of
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watchdog, Watched
+from setpoint.controller.witness import Witness
 from setpoint.objects import meta
 from setpoint.objects.clock import Clock, SystemClock, timeout
 from setpoint.objects.errors import Conflict, NotFound
@@ -116,6 +117,8 @@ class Controller:
         self._is_blocking = is_blocking(reconcile)
         self.observer = observer
         self.queue_observer = queue_observer
+        # Sees the runs and failures in a test.
+        self.witness: Witness | None = None
         self.recorder: Any = None
         # Guards the writes of a controller that runs only while its manager leads.
         self.fence: Fence | None = None
@@ -331,6 +334,11 @@ class Controller:
             return
         for request in self.lookups.requests_for(cluster, kind.gvk, change):
             self.enqueue(request, trigger, self.initial_priority if change.initial or change.resync else 0)
+
+    def report_failure(self, source: str, error: Exception) -> None:
+        """Reports the exception of a source to the witness."""
+        if self.witness is not None:
+            self.witness.source_failed(self.name, source, error)
 
     # Pausing
 
@@ -549,6 +557,8 @@ class Controller:
             self._discard_state(request)
         if self.observer is not None:
             self.observer.finished(run)
+        if self.witness is not None:
+            self.witness.run_ended(run)
         ctx.close()
 
     def _record_run(self, run: ReconcileRecord) -> None:
@@ -566,6 +576,8 @@ class Controller:
 
     def _warn_of(self, hot: HotLoop) -> None:
         _log.warning("%s: %s; slowing down", self.name, hot)
+        if self.witness is not None:
+            self.witness.hot_loop_found(self.name, hot)
         regarding = self.primary_object(hot.request)
         if self.recorder is not None and regarding is not None:
             self.recorder.warning(regarding, "HotLoop", str(hot))

@@ -39,6 +39,7 @@ from setpoint.controller.pages import metrics_page, reconciles_page
 from setpoint.controller.recorder import Events
 from setpoint.controller.runnable import Background, Group, Runnable
 from setpoint.controller.tracing import Tracer, find_tracer, traced
+from setpoint.controller.witness import Witness
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.errors import APIError
 from setpoint.objects.ids import Ids, SystemIds
@@ -116,6 +117,8 @@ class Manager:
             config = LeaderElection(leader_election) if isinstance(leader_election, str) else leader_election
             self.metrics.leading[config.name] = False
             self.elector = Elector(client, config, ids=self.ids, on_change=self._on_leader_change)
+        # Sees the runs and failures of all controllers in a test.
+        self.witness: Witness | None = None
         self._failure: BaseException | None = None
         self._has_run = False
         self._ending, self._left = asyncio.Event(), asyncio.Event()
@@ -420,6 +423,7 @@ class _Run:
         if controller.options.tracer is None and manager.tracer is not None:
             controller.options = replace(controller.options, tracer=manager.tracer)
         controller.queue_observer = controller.queue_observer or metrics.queue_observer
+        controller.witness = controller.witness or manager.witness
         if controller.recorder is None:
             controller.recorder = manager.events.recorder(controller.name)
         if controller.options.leader_election and manager.elector is not None:

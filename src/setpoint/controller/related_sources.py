@@ -103,6 +103,9 @@ class _Sweep:
     def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         self._host.enqueue_readers(kind, change, trigger, cluster)
 
+    def report_failure(self, source: str, error: Exception) -> None:
+        self._host.report_failure(source, error)
+
     def enqueue(self, request: Request, trigger: Trigger, priority: int = 0) -> None:
         if self._pending is None:
             asyncio.get_running_loop().call_soon(self._sweep)

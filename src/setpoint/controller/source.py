@@ -37,6 +37,9 @@ class SourceHost(Protocol):
     def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         """Queues every request whose last reconcile looked up the changed object."""
 
+    def report_failure(self, source: str, error: Exception) -> None:
+        """Reports the exception of a function of the author. The source itself logs and retries."""
+
 
 class Attached(Protocol):
     """A running source."""
@@ -73,10 +76,10 @@ class Source(Protocol):
 class Follower:
     """An attached source that runs a coroutine function, and calls the function again with backoff if it fails."""
 
-    def __init__(self, name: str, follow: Callable[[], Awaitable[None]], clock: Clock) -> None:
+    def __init__(self, name: str, follow: Callable[[], Awaitable[None]], host: SourceHost) -> None:
         self.name = name
         self._follow = follow
-        self._clock = clock
+        self._host = host
         self._error: Exception | None = None
         self._task = asyncio.ensure_future(self._run())
 
@@ -90,7 +93,8 @@ class Follower:
                 self._error = error
                 seconds = waits.delay(self.name)
                 _log.exception("the source %s failed; restarting in %.3g s", self.name, seconds)
-            await self._clock.sleep(seconds)
+                self._host.report_failure(self.name, error)
+            await self._host.clock.sleep(seconds)
 
     @property
     def synced(self) -> bool:

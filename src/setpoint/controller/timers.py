@@ -57,7 +57,7 @@ class Every:
                 for request in await _requests(self.who):
                     host.enqueue(request, Trigger("timer", self.name))
 
-        return Follower(self.name, follow, host.clock)
+        return Follower(self.name, follow, host)
 
     def _wait(self, now: float) -> float:
         return self.seconds - now % self.seconds if self.aligned else self.seconds
@@ -81,7 +81,7 @@ class Stream:
         def enqueue(request: Request) -> None:
             host.enqueue(request, Trigger("requested", self.name))
 
-        return Follower(self.name, lambda: self.follow(enqueue), host.clock)
+        return Follower(self.name, lambda: self.follow(enqueue), host)
 
 
 class Channel:

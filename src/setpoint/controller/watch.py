@@ -195,6 +195,9 @@ class _Watching:
     def requests(self, entry: CachedObject[Any]) -> Requests:
         return self._watch.handler(entry)
 
+    def report_failure(self, error: Exception) -> None:
+        self._host.report_failure(self.name, error)
+
     def enqueue(self, change: Change[Any], requests: Iterable[Request]) -> None:
         """Queues the requests that a change triggers."""
         entry = change.new or change.old or change.held
@@ -337,6 +340,7 @@ class _Retries:
             seconds,
             exc_info=error,
         )
+        self._watching.report_failure(error)
         await self._watching.clock.sleep(seconds)
 
     async def stop(self) -> None:

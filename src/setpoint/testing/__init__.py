@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from setpoint.testing.crashes import Crash, every_crash
     from setpoint.testing.faults import Fault, Faults
     from setpoint.testing.local_server import LocalServer
+    from setpoint.testing.problems import MissingRight, Problem, ReconcileFailed, ReconcileLoop, UndeclaredWrite
     from setpoint.testing.recorder import Recorder, Told
     from setpoint.testing.seen_request import Seen
     from setpoint.testing.single_reconcile import Ran
@@ -29,10 +30,15 @@ __all__ = [
     "Fault",
     "Faults",
     "LocalServer",
+    "MissingRight",
+    "Problem",
     "Ran",
+    "ReconcileFailed",
+    "ReconcileLoop",
     "Recorder",
     "Seen",
     "Told",
+    "UndeclaredWrite",
     "World",
     "comparable",
     "every_crash",
@@ -44,10 +50,15 @@ _HOMES = {
     "Fault": "faults",
     "Faults": "faults",
     "LocalServer": "local_server",
+    "MissingRight": "problems",
+    "Problem": "problems",
     "Ran": "single_reconcile",
+    "ReconcileFailed": "problems",
+    "ReconcileLoop": "problems",
     "Recorder": "recorder",
     "Seen": "faults",
     "Told": "recorder",
+    "UndeclaredWrite": "problems",
     "World": "worlds",
     "comparable": "comparison",
     "every_crash": "crashes",

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -78,6 +78,15 @@ class Fault:
         )
 
 
+class RequestWatcher(Protocol):
+    """Sees the requests of the controllers, and those that meet a fault."""
+
+    def fault_met(self, call: Call) -> None: ...
+
+    async def answered(self, seen: Seen, answer: Answer) -> None:
+        """Sees an answer of the server itself."""
+
+
 class Faults(Forwarding):
     """The transport of a client with injected faults. `seen` has all requests sent so far.
 
@@ -106,6 +115,7 @@ class Faults(Forwarding):
         self.hits = 0
         # The number of stream events delivered, as a sign of activity.
         self.request_count = 0
+        self.watcher: RequestWatcher | None = None
 
     def of(self, client: Client) -> Client:
         """Returns a copy of the client that uses this transport."""
@@ -221,6 +231,11 @@ class Faults(Forwarding):
             stream.recheck()
 
     @property
+    def is_stale(self) -> bool:
+        """True while caches receive no events."""
+        return bool(self._stale)
+
+    @property
     def writes(self) -> list[Seen]:
         """The writes among the requests, without events and leases."""
         return [seen for seen in self.seen if seen.counts]
@@ -233,19 +248,25 @@ class Faults(Forwarding):
         if fault is not None and fault.failure is not None and not fault.done:
             return _answered(fault.failure, seen)
         if not seen.counts or self._writes_left is None:
-            answer = await self.transport.send(call)
+            answer = await self._send_watched(seen)
         else:
-            answer = await self._send_counted(call)
+            answer = await self._send_counted(seen)
         return answer if fault is None or fault.failure is None else _answered(fault.failure, seen)
 
-    async def _send_counted(self, call: Call) -> Answer:
+    async def _send_watched(self, seen: Seen) -> Answer:
+        answer = await self.transport.send(seen.call)
+        if self.watcher is not None:
+            await self.watcher.answered(seen, answer)
+        return answer
+
+    async def _send_counted(self, seen: Seen) -> Answer:
         assert self._writes_left is not None
         self._writes_left -= 1
         if self._writes_left > 0:
-            return await self.transport.send(call)
+            return await self._send_watched(seen)
         self.crashed = True
         if self._last_is_done:
-            await self.transport.send(call)
+            await self.transport.send(seen.call)
         raise TransportError("the process has ended", sent=True)
 
     @asynccontextmanager
@@ -256,6 +277,8 @@ class Faults(Forwarding):
             yield EndedStream(_answered(fault.failure, seen))
             return
         async with self.transport.stream(call) as inner:
+            if self.watcher is not None:
+                await self.watcher.answered(seen, inner.answer)
             stream = BreakingStream(inner, seen, self._is_stale, self._breaks_now)
             self._streams.append(stream)
             try:
@@ -271,13 +294,13 @@ class Faults(Forwarding):
         if self.crashed:
             raise TransportError("the process has ended", sent=False)
         if self._outages:
-            self.hits += 1
+            self._count_hit(seen)
             raise TransportError("connection refused", sent=False)
         self.seen.append(seen)
         for fault in list(self._faults):
             if fault.is_about(seen, await self._resource(fault.kind)) and self.ids.random() < fault.chance:
                 fault.hits += 1
-                self.hits += 1
+                self._count_hit(seen)
                 if fault.act is not None:
                     await fault.act()
                 if fault.seconds:
@@ -285,6 +308,11 @@ class Faults(Forwarding):
                 if fault.failure is not None:
                     return fault
         return None
+
+    def _count_hit(self, seen: Seen) -> None:
+        self.hits += 1
+        if self.watcher is not None:
+            self.watcher.fault_met(seen.call)
 
     async def _resource(self, kind: KindRef | None) -> tuple[str, str] | None:
         """Returns the group and resource of a kind in requests."""

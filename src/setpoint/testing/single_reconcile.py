@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from setpoint.controller.request import Trigger
 from setpoint.controller.run_record import ReconcileRecord, Write
@@ -10,6 +10,12 @@ from setpoint.flow.plan import Plan
 from setpoint.objects.tree import Object
 from setpoint.testing.recorder import Told
 from setpoint.testing.seen_request import Seen
+
+
+class Failure(Protocol):
+    """The failure of a reconcile, which fails the test unless the test looks at it."""
+
+    def look(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class Ran:
     assert ran.conditions["Ready"]["status"] == "True"
     """
 
-    run: ReconcileRecord
+    record: ReconcileRecord
     # The object after the reconcile, in the controller's type; None if deleted.
     object: Any
     # All requests to the server in order, without reads from the cache.
@@ -31,11 +37,18 @@ class Ran:
     conditions: dict[str, Object]
     # The revision of the server before the reconcile.
     before: int
+    failure: Failure
+
+    @property
+    def run(self) -> ReconcileRecord:
+        """The record of the reconcile."""
+        self.failure.look()
+        return self.record
 
     @property
     def writes(self) -> list[Write]:
         """The writes that were sent, without skipped ones."""
-        return [write for write in self.run.writes if not write.skipped]
+        return [write for write in self.record.writes if not write.skipped]
 
     @property
     def changes(self) -> list[Write]:
@@ -45,7 +58,7 @@ class Ran:
     @property
     def skipped(self) -> list[Write]:
         """The writes that were not sent, because they would have had no effect."""
-        return [write for write in self.run.writes if write.skipped]
+        return [write for write in self.record.writes if write.skipped]
 
     @property
     def reads(self) -> list[Seen]:
@@ -55,7 +68,7 @@ class Ran:
     @property
     def plans(self) -> list[Plan]:
         """The executed plans of apply sets."""
-        return [note for note in self.run.notes if isinstance(note, Plan)]
+        return [note for note in self.record.notes if isinstance(note, Plan)]
 
     @property
     def result(self) -> str:
@@ -69,14 +82,15 @@ class Ran:
     @property
     def requeue_after(self) -> float | None:
         """The seconds until the next reconcile; None: on a change or, after a failure, with backoff."""
-        return self.run.requeue_after
+        return self.record.requeue_after
 
     @property
     def why(self) -> tuple[Trigger, ...]:
-        return self.run.why
+        return self.record.why
 
     def raise_error(self) -> "Ran":
         """Returns itself, or raises the error of the reconcile."""
-        if self.run.error is not None:
-            raise self.run.error
+        error = self.run.error
+        if error is not None:
+            raise error
         return self

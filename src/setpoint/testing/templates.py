@@ -47,3 +47,6 @@ class _Still:
 
     def pulse(self) -> object:
         return None
+
+    def check(self) -> None:
+        """Has no problems."""

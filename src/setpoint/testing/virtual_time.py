@@ -26,6 +26,9 @@ class Busy(Protocol):
     def pulse(self) -> object:
         """Returns a value that changes with every activity."""
 
+    def check(self) -> None:
+        """Raises a problem that ends the wait."""
+
 
 class Passing:
     """Advances the time. With a real clock, only waits."""
@@ -37,9 +40,11 @@ class Passing:
 
     async def settle(self) -> None:
         """Returns when all work that needs no time is done. Raises TimeoutError if the work never ends."""
+        __tracebackhide__ = True
         quiet, before = 0, self._busy.pulse()
         for _ in range(self._most_turns):
             await self.clock.sleep(0)
+            self._busy.check()
             now = self._busy.pulse()
             quiet = quiet + 1 if now == before else 0
             before = now
@@ -49,6 +54,7 @@ class Passing:
 
     async def advance(self, seconds: float) -> None:
         """Advances the time by some seconds, timer by timer."""
+        __tracebackhide__ = True
         end = self.clock.monotonic() + seconds
         await self.settle()
         while await self.to_next(end):
@@ -62,6 +68,7 @@ class Passing:
         `holds` is a function or a coroutine function with a true result. AssertionError and API errors count as not yet
         true.
         """
+        __tracebackhide__ = True
         end = self.clock.monotonic() + within
         while True:
             await self.settle()
@@ -74,6 +81,7 @@ class Passing:
 
     async def never(self, holds: Callable[[], Any], *, within: float = 60.0) -> None:
         """Advances the time by some seconds, during which a condition must never hold."""
+        __tracebackhide__ = True
         start = self.clock.monotonic()
         await self.settle()
         is_over = False
@@ -91,6 +99,7 @@ class Passing:
 
     async def drive(self, awaitable: Awaitable[T]) -> T:
         """Awaits an awaitable, and advances the time as long as necessary."""
+        __tracebackhide__ = True
         task = asyncio.ensure_future(awaitable)
         try:
             while not task.done():

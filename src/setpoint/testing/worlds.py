@@ -34,10 +34,13 @@ from setpoint.plane import ControlPlane
 from setpoint.plane.plane_snapshot import PlaneSnapshot
 from setpoint.schema.types import Resource
 from setpoint.testing.comparison import comparable
+from setpoint.testing.expectations import Expectation
 from setpoint.testing.faults import Faults
 from setpoint.testing.local_checks import LocalChecks
+from setpoint.testing.problems import Problem
 from setpoint.testing.recorder import Recorder, Told
 from setpoint.testing.single_reconcile import Ran
+from setpoint.testing.strictness import LOOP_LIMIT, Strictness, StrictOptions
 from setpoint.testing.templates import START, template
 from setpoint.testing.virtual_time import Passing
 
@@ -63,16 +66,24 @@ class World:
     """
 
     def __init__(
-        self, plane: ControlPlane, clock: Clock, client: Client, app: Client, rights: Rights, seed: int
+        self,
+        plane: ControlPlane,
+        clock: Clock,
+        client: Client,
+        app: Client,
+        rights: Rights,
+        seed: int,
+        strict: StrictOptions,
     ) -> None:
         self.plane = plane
         self.clock = clock
         # The installed classes: applied objects are checked before the server checks them.
         self._kinds: dict[GroupVersionKind, type[Resource]] = {}
-        # The client of the test, without faults.
-        self.client = LocalChecks.of(client, self._kinds)
         self.ids = SeededIds(seed)
         self.faults = Faults(LocalChecks.of(app, self._kinds), ids=self.ids)
+        self._strict = self.faults.watcher = Strictness(strict, self.faults, client)
+        # The client of the test, without faults.
+        self.client = LocalChecks.of(self._strict.observed(client), self._kinds)
         # The client of the controllers.
         self.app = self.faults.of(app)
         self._rights = rights
@@ -137,6 +148,7 @@ class World:
 
     async def run(self, *controllers: object, **options: Any) -> Manager:
         """Runs controllers under a new manager, until `stop` or the end of the world."""
+        __tracebackhide__ = True
         made = [self._seeded(as_controller(each)) for each in controllers]
         await self._grant(made)
         return await self._start(_Started(controllers, made, options))
@@ -147,8 +159,13 @@ class World:
         return list(self._managers)
 
     async def _start(self, started: "_Started") -> Manager:
+        __tracebackhide__ = True
         options = {"graceful": 0.0, "preflight": False, "ids": self.ids, **started.options}
+        await self._strict.declare(started.controllers)
+        for controller in started.controllers:
+            controller.witness = self._strict
         manager = Manager(self.app, controllers=started.controllers, **options)
+        manager.witness = self._strict
         await manager.__aenter__()
         self._managers[manager] = started
         await self.settle()
@@ -161,10 +178,12 @@ class World:
             await self._passing_meanwhile(manager.__aexit__(None, None, None))
 
     async def run_once(self, target: object, obj: AnyObject | Request, *, world: Sequence[AnyObject] = ()) -> Ran:
-        """Reconciles an object once, and returns the result, including a failure.
+        """Reconciles an object once, and returns the result, including a failure. A test that never looks at the
+        failure (`ran.error`, `ran.result`, `ran.raise_error()`) fails at the end.
 
         Creates the object and those of `world` first if they do not exist.
         """
+        __tracebackhide__ = True
         controller = self._seeded(as_controller(target))
         for each in world if isinstance(obj, Request) else (*world, obj):
             tree = tree_of(each)
@@ -172,7 +191,9 @@ class World:
                 await self.create(each)
         request = obj if isinstance(obj, Request) else Request(meta.name(tree_of(obj)), meta.namespace(tree_of(obj)))
         await self._grant([controller])
+        await self._strict.declare([controller])
         controller.recorder = recorder = Recorder()
+        controller.witness = None
         async with Cache(self.app, ids=self.ids) as cache:
             await self.drive(controller.start(cache))
             try:
@@ -188,7 +209,9 @@ class World:
         status = tree_of(after).get("status") if after is not None else None
         conditions = {each["type"]: each for each in (status or {}).get("conditions") or ()}
         sent = [seen for seen in requests if seen.verb != "watch"]
-        return Ran(run, after, sent, recorder.told, conditions, revision)
+        failure = self._strict.single_ended(run)
+        self.check()
+        return Ran(run, after, sent, recorder.told, conditions, revision, failure)
 
     def _seeded(self, controller: Controller) -> Controller:
         """Gives a controller without ids of its own those of the world: a seed repeats the ids of reconciles."""
@@ -219,22 +242,27 @@ class World:
 
     async def settle(self) -> None:
         """Returns when all work that needs no time is done."""
+        __tracebackhide__ = True
         await self._passing.settle()
 
     async def advance(self, seconds: float) -> None:
         """Advances the time by some seconds, timer by timer."""
+        __tracebackhide__ = True
         await self._passing.advance(seconds)
 
     async def eventually(self, holds: Callable[[], Any], *, within: float = 60.0) -> Any:
         """Advances the time until a condition holds, and returns its value. Raises AssertionError on timeout."""
+        __tracebackhide__ = True
         return await self._passing.eventually(holds, within=within)
 
     async def never(self, holds: Callable[[], Any], *, within: float = 60.0) -> None:
         """Advances the time by some seconds, during which a condition must never hold. Raises AssertionError."""
+        __tracebackhide__ = True
         await self._passing.never(holds, within=within)
 
     async def drive(self, awaitable: Awaitable[T]) -> T:
         """Awaits an awaitable, and advances the time as long as necessary."""
+        __tracebackhide__ = True
         return await self._passing.drive(awaitable)
 
     def pulse(self) -> object:
@@ -244,6 +272,30 @@ class World:
             (len(each.queue), len(each.queue.working()), each.runs[-1].id if each.runs else "") for each in controllers
         )
         return len(self.faults.seen), self.faults.request_count, queues
+
+    # Problems
+
+    def expect(
+        self, problems: "type[BaseException] | Sequence[type[BaseException]]", *, match: str = ""
+    ) -> Expectation:
+        """Expects problems of controllers in a block: a class of `testing.Problem`, or the class of the exception that
+        a reconcile raises. `match` is a regular expression for the text. Fails if no such problem occurs.
+
+            with world.expect(ValueError, match="no members") as expected:
+                await world.run(teams)
+            assert expected.problems[0].object == "default/bakers"
+        """
+        return self._strict.expect(problems, match)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The problems of controllers so far, including expected and tolerated ones."""
+        return list(self._strict.problems)
+
+    def check(self) -> None:
+        """Raises the first problem that the test does not expect. All waits of the world do this by themselves."""
+        __tracebackhide__ = True
+        self._strict.check()
 
     # Copies
 
@@ -257,7 +309,8 @@ class World:
         """
         await self.settle()
         managers = [started.state() for started in self._managers.values()]
-        return WorldSnapshot(await self.plane.snapshot(), self.ids.fork(), self._rights, dict(self._kinds), managers)
+        plane = await self.plane.snapshot()
+        return WorldSnapshot(plane, self.ids.fork(), self._rights, dict(self._kinds), managers, self._strict.options)
 
     @asynccontextmanager
     async def fork(self) -> "AsyncIterator[World]":
@@ -302,6 +355,9 @@ async def world(
     clock: Clock | None = None,
     seed: int = 0,
     system: bool = False,
+    strict: bool = True,
+    tolerate: "type[BaseException] | Sequence[type[BaseException]]" = (),
+    loop_limit: int = LOOP_LIMIT,
     **plane: Any,
 ) -> AsyncIterator[World]:
     """Creates a world with kinds and objects.
@@ -310,15 +366,20 @@ async def world(
     rules derived from their declarations; without `rights`, everything is permitted. `seed` initializes the random
     numbers. `system` runs the built-in controllers of every cluster; other arguments are passed to `ControlPlane`.
 
+    A problem of a controller fails the test unless the test expects it (`World.expect`): a reconcile that raises, a
+    request that RBAC refuses, a loop of more than `loop_limit` reconciles, a write that the controller does not
+    declare. `tolerate` names problems or exceptions that never fail the test, `strict=False` tolerates all.
+
         async with testing.world(crds=[Widget], objects=[widget], rights="declared") as world:
             await world.run(widgets)
     """
+    options = StrictOptions.of(strict, tolerate, loop_limit)
     has_template = clock is None and not system and not plane
     if has_template:
         started = (await template(tuple(crds), seed)).plane()
     else:
         started = ControlPlane(clock=clock or ManualClock(START), system=system, **{"ids": SeededIds(seed), **plane})
-    async with _opened(started, rights, seed) as found:
+    async with _opened(started, rights, seed, options) as found:
         if has_template:
             found._kinds.update({kind.gvk(): kind for kind in crds})
         else:
@@ -328,15 +389,21 @@ async def world(
 
 
 @asynccontextmanager
-async def _opened(plane: ControlPlane, rights: Rights, seed: int) -> AsyncIterator[World]:
+async def _opened(plane: ControlPlane, rights: Rights, seed: int, strict: StrictOptions) -> AsyncIterator[World]:
     """Starts a control plane, and provides its world."""
+    __tracebackhide__ = True
     async with plane, plane.client() as client:
         app = client if rights is None else plane.client(user=USER, groups=["system:authenticated"])
-        found = World(plane, plane.services.clock, client, app, rights, seed)
+        found = World(plane, plane.services.clock, client, app, rights, seed, strict)
+        failure: BaseException | None = None
         try:
             yield found
+        except BaseException as error:
+            failure = error
+            raise
         finally:
             await found.close()
+            found._strict.end(failure)
 
 
 @dataclass(frozen=True)
@@ -353,6 +420,7 @@ class WorldSnapshot:
     _rights: Rights
     _kinds: Mapping[GroupVersionKind, type[Resource]]
     _managers: "Sequence[_ManagerState]"
+    _strict: StrictOptions
 
     @asynccontextmanager
     async def world(self) -> AsyncIterator[World]:
@@ -361,7 +429,7 @@ class WorldSnapshot:
         async with snapshot.world() as world:
             await world.advance(60)
         """
-        async with _opened(self.plane.plane(), self._rights, 0) as found:
+        async with _opened(self.plane.plane(), self._rights, 0, self._strict) as found:
             found._kinds.update(self._kinds)
             for manager in self._managers:
                 made = [found._seeded(as_controller(target)) for target in manager.targets]

@@ -230,6 +230,8 @@ class DaemonController(Controller):
         self._results[run.result] += 1
         ctx.finish_record()
         self._record_run(run)
+        if self.witness is not None:
+            self.witness.run_ended(run)
         ctx.close()
         wait = max(self._not_before.get(request, 0.0) - self.clock.monotonic(), 0.0)
         self.queue.add_after(request, wait, Trigger("retry" if wait else "requested", "the end of the daemon"))
