@@ -32,9 +32,10 @@ async def test_one_that_brings_itself_back_is_named_with_the_field(world: testin
         found = await ctx.object()
         ctx.status["count"] = (found.status.count if found.status else 0) + 1
 
-    manager = await world.run(count)
-    [controller] = manager.controllers
-    await world.eventually(lambda: controller.hot_loops())
+    with world.expect(testing.ReconcileLoop, match=r"status\.count"):
+        manager = await world.run(count)
+        [controller] = manager.controllers
+        await world.eventually(lambda: controller.hot_loops())
     row = overview(controller)
     assert row.note == "hot loop: default/one keeps changing status.count (10× in a row); slowed down"
     assert (row.name, row.kind, row.state) == ("counter", "Counter.example.com", "Running")
@@ -50,10 +51,12 @@ async def test_rates_errors_and_times_are_those_of_the_last_reconciles(world: te
 
     manager = await world.run(count)
     [controller] = manager.controllers
-    await world.eventually(lambda: len(controller.runs) == 5)
-    row = overview(controller)
-    assert (row.queue, row.lag_seconds) == (4, 10.0)
-    await world.eventually(lambda: len(controller.runs) == 10)
+    with world.expect(sp.TerminalError) as expected:
+        await world.eventually(lambda: len(controller.runs) == 5)
+        row = overview(controller)
+        assert (row.queue, row.lag_seconds) == (4, 10.0)
+        await world.eventually(lambda: len(controller.runs) == 10)
+    assert [problem.object for problem in expected.problems] == ["default/number-0", "default/number-1"]
     row = overview(controller)
     assert (row.queue, row.lag_seconds) == (0, 0.0)
     assert row.note == "default/number-1 fails, with 1 more: TerminalError: not this one"

@@ -92,7 +92,7 @@ def machine() -> object:
         return Done()
 
     fsm.delete_children("PartsGone")
-    return fsm
+    return fsm.controller(owns=[CONFIG_MAP])
 
 
 def generating() -> object:

@@ -100,7 +100,8 @@ async def test_a_wait_in_a_thread_is_a_wait_in_virtual_time(world: testing.World
     await world.create(widget("long"))
     await world.advance(99)
     assert len(manager.controllers[0].runs) == 1
-    await world.advance(1)
+    with world.expect(TimeoutError, match="took longer than 100 s"):
+        await world.advance(1)
     assert manager.controllers[0].runs[-1].result == "timeout"
     assert times[-1] - times[-2] == 100
 

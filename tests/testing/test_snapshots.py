@@ -127,14 +127,16 @@ async def test_the_controllers_of_a_fork_continue_with_their_queues(world: testi
 async def test_the_retries_of_a_request_go_on_with_their_delays(world: testing.World) -> None:
     manager = await world.run(shelves)
     await world.create(shelf("bad", books=11))
-    await world.advance(1)
+    with world.expect(ValueError, match="too many books"):
+        await world.advance(1)
     retries = manager.controllers[0].queue.retries(sp.Request("bad", "default"))
     assert retries > 3
     async with world.fork() as other:
         [again] = other.managers
         assert again.controllers[0].queue.retries(sp.Request("bad", "default")) == retries
-        await other.advance(100)
-        await world.advance(100)
+        for each in (other, world):
+            with each.expect(ValueError, match="too many books"):
+                await each.advance(100)
         counts = [each.controllers[0].queue.retries(sp.Request("bad", "default")) for each in (manager, again)]
         assert counts[0] == counts[1] > retries
 
@@ -225,11 +227,13 @@ async def test_a_snapshot_outlives_its_world() -> None:
 async def test_a_world_with_limited_rights_keeps_them() -> None:
     only_shelves = [{"apiGroups": ["example.com"], "resources": ["*"], "verbs": ["*"]}]
     async with testing.world(crds=[Shelf], objects=[shelf("a")], rights=only_shelves) as world:
-        manager = await world.run(watched)
-        await world.advance(5)
+        with world.expect(testing.MissingRight):
+            manager = await world.run(watched)
+            await world.advance(5)
         assert manager.controllers[0].runs[-1].result == "error", "there is no right to create entries"
         async with world.fork() as other:
-            await other.advance(600)
+            with other.expect(testing.MissingRight):
+                await other.advance(600)
             assert other.managers[0].controllers[0].runs[-1].result == "error"
 
 

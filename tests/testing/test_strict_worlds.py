@@ -15,7 +15,9 @@ from setpoint.controller.declare import controller
 from setpoint.controller.request import Request, Requeue, Result, TerminalError
 from setpoint.controller.timers import Stream
 from setpoint.controller.watch import Watch
-from setpoint.objects.errors import Conflict, Forbidden
+from setpoint.controller.webhook import Denied, WebhookServer, validate
+from setpoint.objects.clock import SystemClock
+from setpoint.objects.errors import Conflict, Forbidden, InternalError
 
 WORLD: dict[str, Any] = {"crds": [Widget], "objects": [widget()]}
 SECRETS = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["patch", "create"]}
@@ -313,6 +315,38 @@ async def test_a_poll_and_changes_by_the_test_are_no_loop() -> None:
         await world.advance(60)
         assert world.problems == []
     assert len(calls) > 60
+
+
+async def test_a_webhook_that_fails_is_a_problem_and_a_refusal_is_none() -> None:
+    @validate(Widget)
+    def checked(found: Widget) -> None:
+        if found.spec.size > 10:
+            raise Denied("too large")
+        if found.spec.size < 0:
+            raise KeyError("negative")
+
+    async with testing.world(crds=[Widget], admission=[checked.in_process()]) as world:
+        with pytest.raises(Forbidden, match="too large"):
+            await world.client.create(widget("a", size=11))
+        await world.settle()
+        with pytest.raises(InternalError, match="negative"):
+            await world.client.create(widget("b", size=-1))
+        with pytest.raises(testing.ReconcileFailed, match=r"the webhook \S+ raised KeyError: 'negative'") as info:
+            await world.settle()
+    assert isinstance(info.value.__cause__, KeyError)
+
+
+async def test_a_webhook_behind_a_server_that_fails_is_a_problem() -> None:
+    @validate(Widget)
+    def checked(found: Widget) -> None:
+        raise KeyError("negative")
+
+    async with testing.world(crds=[Widget], clock=SystemClock()) as world:
+        await world.run(webhooks=WebhookServer(world.client, [checked], address="127.0.0.1:0"))
+        with pytest.raises(InternalError, match="negative"):
+            await world.client.create(widget())
+        with pytest.raises(testing.ReconcileFailed, match="raised KeyError: 'negative'"):
+            await world.settle()
 
 
 # Expectations

@@ -118,8 +118,9 @@ async def test_retries_wait_in_virtual_time_ever_longer(world: testing.World) ->
         tries.append(ctx.clock.monotonic())
         raise ValueError("not yet")
 
-    await world.run(fails)
-    await world.eventually(lambda: len(tries) == 12)
+    with world.expect(ValueError, match="not yet"):
+        await world.run(fails)
+        await world.eventually(lambda: len(tries) == 12)
     waits = [after - before for before, after in itertools.pairwise(tries)]
     assert waits == sorted(waits)
     assert waits[-1] > 5

@@ -24,6 +24,12 @@ CONFIG_MAP = KindRef(GroupVersionKind("", "v1", "ConfigMap"))
 KIND_LABEL = "setpoint.dev/kind"
 KIND = "apply-set-inventory"
 _KEY = "inventory"
+# The right to keep inventories, for controllers that do not own ConfigMaps.
+INVENTORY_RULE: Object = {
+    "apiGroups": [""],
+    "resources": ["configmaps"],
+    "verbs": ["create", "delete", "get", "update"],
+}
 
 
 class Record(Protocol):

@@ -23,6 +23,7 @@ from setpoint.controller.remedies import watches
 from setpoint.controller.request import Requeue
 from setpoint.controller.run_record import CANCELLED, CONFLICT, ReconcileRecord
 from setpoint.controller.watch import Owned
+from setpoint.flow.result import ApplyFailed
 from setpoint.objects.errors import APIError, Forbidden
 from setpoint.objects.provenance import CAUSE_HEADER, Cause
 from setpoint.objects.status import from_status
@@ -352,6 +353,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         found += [other for other in (each.__cause__, each.__context__) if other is not None]
         if isinstance(each, BaseExceptionGroup):
             found += each.exceptions
+        if isinstance(each, ApplyFailed):
+            found += each.failures.values()
 
 
 def _text(error: BaseException) -> str:

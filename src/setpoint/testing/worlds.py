@@ -33,6 +33,7 @@ from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.plane.plane_snapshot import PlaneSnapshot
 from setpoint.schema.types import Resource
+from setpoint.server.admission.functions import AdmissionFunction
 from setpoint.testing.comparison import comparable
 from setpoint.testing.expectations import Expectation
 from setpoint.testing.faults import Faults
@@ -164,6 +165,8 @@ class World:
         await self._strict.declare(started.controllers)
         for controller in started.controllers:
             controller.witness = self._strict
+        if hasattr(options.get("webhooks"), "on_failure"):
+            options["webhooks"].on_failure = self._strict.webhook_failed
         manager = Manager(self.app, controllers=started.controllers, **options)
         manager.witness = self._strict
         await manager.__aenter__()
@@ -380,6 +383,9 @@ async def world(
     else:
         started = ControlPlane(clock=clock or ManualClock(START), system=system, **{"ids": SeededIds(seed), **plane})
     async with _opened(started, rights, seed, options) as found:
+        for function in plane.get("admission", ()):
+            if isinstance(function, AdmissionFunction):
+                function.on_failure = found._strict.webhook_failed
         if has_template:
             found._kinds.update({kind.gvk(): kind for kind in crds})
         else:

@@ -45,8 +45,11 @@ async def resize(world: testing.World, size: int) -> None:
 @pytest.mark.world(crds=[Widget], objects=[widget(size=1)])
 async def test_an_event_tells_that_ready_flips_and_only_then(world: testing.World) -> None:
     await world.run(judging())
-    for size in (3, 2, 4, 11, 12):
+    for size in (3, 2, 4):
         await resize(world, size)
+    with world.expect(ValueError, match="too large"):
+        await resize(world, 11)
+        await resize(world, 12)
     about = "Widget default/w"
     await world.eventually(lambda: _events(world, 3))
     assert await world.events() == [

@@ -187,4 +187,4 @@ async def test_a_mistake_is_named(metadata: Object, key: str, message: str) -> N
 
     async with testing.world(crds=[Widget]) as world:
         ran = await world.run_once(wrong, Widget(metadata=ObjectMeta(name="w", namespace="default"), spec=WidgetSpec()))
-    assert message in str(ran.run.error)
+        assert message in str(ran.error)

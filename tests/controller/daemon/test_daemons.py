@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+from contextlib import nullcontext
 from typing import Any, cast
 
 import pytest
@@ -10,6 +11,7 @@ from tests.testing.kinds import CONFIG_MAP, Widget, config_map, widget
 
 from setpoint import testing
 from setpoint.client.patches import merge
+from setpoint.controller.child_apply import ChildError
 from setpoint.controller.context import Context
 from setpoint.controller.daemon import DaemonContext, SyncDaemonContext, daemon
 from setpoint.controller.daemon.daemon_controller import DaemonController
@@ -203,8 +205,8 @@ async def test_a_failed_daemon_is_started_again_with_backoff(
         raise ValueError("out of paper")
 
     await world.create(widget("a"))
-    manager = await world.run(patrol)
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(logging.ERROR), world.expect(ValueError, match="out of paper"):
+        manager = await world.run(patrol)
         await world.advance(1000)
     begun = starts[0][0]
     # After ten minutes the backoff begins again.
@@ -221,6 +223,8 @@ async def test_a_failed_daemon_is_started_again_with_backoff(
     text = "\n".join(str(each) for each in daemons_of(manager).families())
     assert "'result': 'error'}, 5)" in text
     assert "'state': 'running'}, 1)" in text
+    with world.expect(ValueError, match="out of paper"):  # also at its end
+        await world.stop()
 
 
 async def test_a_change_does_not_shorten_the_backoff(world: testing.World) -> None:
@@ -228,7 +232,9 @@ async def test_a_change_does_not_shorten_the_backoff(world: testing.World) -> No
     patrol.fail = [ValueError("1"), ValueError("2"), ValueError("3")]
     await world.create(widget("a"))
     await world.run(patrol.daemon)
-    await world.advance(10 + 1 + 10 + 2 + 10 + 3)
+    with world.expect(ValueError) as expected:
+        await world.advance(10 + 1 + 10 + 2 + 10 + 3)
+    assert len(expected.problems) == 3
     assert patrol.log.count("start a") == 3
     await world.client.patch(Widget, merge({"spec": {"size": 2}}), "a", "default")
     await world.settle()
@@ -249,15 +255,16 @@ async def test_a_daemon_that_returned_or_gave_up_stays_ended(world: testing.Worl
             raise error
 
     await world.create(widget("a"))
-    manager = await world.run(patrol)
-    await world.advance(4000)
-    assert starts == ["a"]
-    assert (await world.find(Widget, "a")).status.size == 7
-    await world.client.patch(Widget, merge({"spec": {"size": 2}}), "a", "default")
-    await world.settle()
-    assert len(starts) == (1 if error is None else 2)
-    await world.stop(manager)
-    await world.run(patrol)
+    with world.expect(TerminalError) if error is not None else nullcontext():
+        manager = await world.run(patrol)
+        await world.advance(4000)
+        assert starts == ["a"]
+        assert (await world.find(Widget, "a")).status.size == 7
+        await world.client.patch(Widget, merge({"spec": {"size": 2}}), "a", "default")
+        await world.settle()
+        assert len(starts) == (1 if error is None else 2)
+        await world.stop(manager)
+        await world.run(patrol)
     assert len(starts) == (2 if error is None else 3)
 
 
@@ -272,8 +279,9 @@ async def test_a_daemon_awaiting_a_cancelled_task_has_failed(world: testing.Worl
         await task
 
     await world.create(widget("a"))
-    await world.run(patrol)
-    await world.eventually(lambda: len(starts) == 3)
+    with world.expect(RuntimeError, match="awaited a cancelled task"):
+        await world.run(patrol)
+        await world.eventually(lambda: len(starts) == 3)
 
 
 async def test_the_status_of_a_daemon_is_written_when_it_says_so(world: testing.World) -> None:
@@ -355,10 +363,11 @@ async def test_the_conditions_of_the_reconciler_stay(world: testing.World) -> No
 
     patrol = Patrol(finalizer=FINALIZER)
     await world.create(config_map("taken"), widget("a"))
-    await world.run(widgets, patrol.daemon)
-    await world.advance(20)
-    await world.client.patch(Widget, merge({"metadata": {"labels": {"a": "b"}}}), "a", "default")
-    await world.settle()
+    with world.expect(ChildError):
+        await world.run(widgets, patrol.daemon)
+        await world.advance(20)
+        await world.client.patch(Widget, merge({"metadata": {"labels": {"a": "b"}}}), "a", "default")
+        await world.settle()
     found = await world.find(Widget, "a")
     assert [(each["type"], each["status"]) for each in found.status.conditions] == [("ChildrenApplied", "False")]
 
@@ -548,7 +557,8 @@ async def test_the_same_seed_gives_the_same_run() -> None:
                 ctx.wait_stopped(size + 1)
             raise ValueError("again")
 
-        async with testing.world(crds=[Widget], objects=[widget(name) for name in "abc"], seed=seed) as world:
+        objects = [widget(name) for name in "abc"]
+        async with testing.world(crds=[Widget], objects=objects, seed=seed, tolerate=ValueError) as world:
             await world.run(patrol)
             await world.advance(60)
             return steps, [str(seen) for seen in world.faults.seen]

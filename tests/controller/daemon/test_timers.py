@@ -132,8 +132,10 @@ async def test_a_failed_call_is_retried_and_a_result_sets_the_next_time(world: t
     bell = Bell(interval=60)
     bell.answers = [ValueError("1"), Result(requeue_after=10), TerminalError("no more")]
     await world.create(widget("a"))
-    await world.run(bell.timer)
-    await world.advance(300)
+    with world.expect((ValueError, TerminalError)) as expected:
+        await world.run(bell.timer)
+        await world.advance(300)
+    assert [type(problem.error) for problem in expected.problems] == [ValueError, TerminalError]
     assert bell.times() == [0.005, 10.005]
     await change(world, 2)
     await world.advance(60)

@@ -120,7 +120,9 @@ async def test_children_and_outputs_may_have_a_status() -> None:
 
         status: dict[str, Any] | None = None
 
-    @sp.generates(Plan, kinds=[Task], name="generated")
+    rule = {"apiGroups": ["example.com"], "resources": ["tasks/status"], "verbs": ["patch"]}
+
+    @sp.generates(Plan, kinds=[Task], name="generated", extra_rules=[rule])
     def render(plan: Plan, status: Any) -> list[sp.Resource]:
         metadata = sp.ObjectMeta(name="generated", namespace="default")
         return [Task(metadata=metadata, status=TaskStatus(phase="Made"))]
@@ -133,8 +135,8 @@ async def test_children_and_outputs_may_have_a_status() -> None:
         return sp.Done()
 
     plan = Plan(metadata=sp.ObjectMeta(name="p", namespace="default"))
-    async with testing.world(crds=[Task, Plan], objects=[plan]) as world:
+    async with testing.world(crds=[Task, Plan], objects=[plan], rights="declared") as world:
         (await world.run_once(render, plan)).raise_error()
-        (await world.run_once(fsm, plan)).raise_error()
+        (await world.run_once(fsm.controller(owns=[Task], extra_rules=[rule]), plan)).raise_error()
         found = {each["metadata"]["name"]: each["status"]["phase"] for each in (await world.client.list(TASK)).items}
     assert found == {"generated": "Made", "p-output": "Put"}

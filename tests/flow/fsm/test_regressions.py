@@ -266,10 +266,11 @@ async def test_a_crash_after_any_write_comes_to_the_same_end() -> None:
     async def is_gone(world: testing.World) -> bool:
         return await world.find(Bucket, "b") is None
 
+    machine = fsm.controller(owns=["v1/ConfigMap"])
     async for crash in testing.every_crash(crds=[Bucket], objects=[bucket()]):
         world = crash.world
-        await crash.run(fsm, until=partial(is_there, world))
+        await crash.run(machine, until=partial(is_there, world))
         assert {"first", "second", "third"} <= {*await world.names("v1/ConfigMap")}, str(crash)
         await world.client.delete(Bucket, "b", "default")
-        await crash.run(fsm, until=partial(is_gone, world))
+        await crash.run(machine, until=partial(is_gone, world))
         assert not {"first", "second", "third"} & {*await world.names("v1/ConfigMap")}, str(crash)

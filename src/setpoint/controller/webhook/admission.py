@@ -10,7 +10,7 @@ runs in a thread, an `async def` function in the event loop.
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias, TypeVar, overload
 
@@ -164,7 +164,7 @@ class AdmissionWebhook:
             return deny(str(error))
         _log.error("webhook %s failed", self.name, exc_info=error)
         why = f"{type(error).__name__}: {error}"
-        return deny(f"the webhook failed: {why}", code=500, reason="InternalError")
+        return replace(deny(f"the webhook failed: {why}", code=500, reason="InternalError"), failure=error)
 
     def in_process(self) -> AdmissionFunction:
         """Returns the function for a control plane in this process (`ControlPlane(admission=…)`)."""

@@ -10,7 +10,7 @@ rejected, as in controller-runtime.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from setpoint.client.client import Client
@@ -80,6 +80,8 @@ class WebhookServer:
             raise ValueError(f"invalid service {service!r}: expected NAMESPACE/NAME")
         self.name = name
         self.metrics = WebhookMetrics()
+        # Called with the name of a webhook and the exception with which its function failed, in a test.
+        self.on_failure: Callable[[str, Exception], None] | None = None
         self._client = client
         self._clock = client.clock
         self._webhooks = {webhook.path: webhook for webhook in webhooks}
@@ -204,6 +206,8 @@ class WebhookServer:
         except ValueError as error:
             return encode_answer(deny(str(error), code=400, reason="BadRequest"), "", "v1"), False
         response = await webhook.decide(review, self._threads)
+        if response.failure is not None and self.on_failure is not None:
+            self.on_failure(webhook.name, response.failure)
         mistake = response.status is not None and response.status.get("reason") == "InternalError"
         return encode_answer(response, review.uid, version), mistake
 

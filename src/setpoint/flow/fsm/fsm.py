@@ -26,6 +26,7 @@ from setpoint.flow.fsm.state_graph import GraphError, StateGraph, graph_of
 from setpoint.flow.fsm.walk import StateWalk
 from setpoint.flow.marks import SET_LABEL
 from setpoint.flow.policy import AS_THE_SET, PRUNE, How, Prune, Replace
+from setpoint.flow.record import INVENTORY_RULE
 from setpoint.flow.summary.summary import summarize
 from setpoint.flow.summary.summary_rules import SummaryRules as SummaryRules
 from setpoint.objects import meta
@@ -252,6 +253,7 @@ class FSMController(Controller):
         self._rules = fsm.rules
         ask = fsm.suspend
         settings.setdefault("suspend", suspended if ask is None else lambda found: ask(tree_of(found)))
+        settings["extra_rules"] = [*settings.get("extra_rules", ()), INVENTORY_RULE]
         super().__init__(name, self._walk_once, kind=fsm.kind, **settings)
 
     def _reset_state(self) -> None:

@@ -66,6 +66,8 @@ class AdmissionFunction(Plugin):
         self.name = name
         self._decide = decide
         self._in_thread = in_thread
+        # Called with the name and the exception of a function that failed, in a test.
+        self.on_failure: Callable[[str, Exception], None] | None = None
         self._criteria = Criteria.of_webhook({"matchPolicy": "Equivalent", **(match or {}), "rules": list(rules)})
 
     def concerns(self, resource: Resource, verb: str) -> bool:
@@ -86,13 +88,20 @@ class AdmissionFunction(Plugin):
             raise
         except Exception as error:
             _log.exception("admission function %s failed", self.name)
+            self._report(error)
             raise InternalError.of(
                 f'admission function "{self.name}" failed: {type(error).__name__}: {error}'
             ) from None
+        if response.failure is not None:
+            self._report(response.failure)
         note(context, self.name, response)
         if not response.allowed:
             raise refusal(self.name, response.status)
         return request, response
+
+    def _report(self, error: Exception) -> None:
+        if self.on_failure is not None:
+            self.on_failure(self.name, error)
 
     async def _decide_in_thread(
         self, context: Context, request: AdmissionRequest

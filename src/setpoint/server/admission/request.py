@@ -57,6 +57,8 @@ class AdmissionResponse:
     # Sent to the client, and recorded in the audit log.
     warnings: Sequence[str] = ()
     audit_annotations: Mapping[str, str] = field(default_factory=dict)
+    # The exception of a function that failed with a bug; not sent.
+    failure: Exception | None = None
 
 
 def allow(
