@@ -26,11 +26,12 @@ from setpoint.objects.clock import ManualClock, SystemClock
 from setpoint.objects.errors import APIError, Expired, Forbidden, NotAcceptable, NotFound
 from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.tree import Object
+from setpoint.past.archive.format import MANIFEST, REVISIONS, ArchivedRevision, BadArchive, Lines, Manifest
+from setpoint.past.archive.reader import opened, read_manifest
 from setpoint.plane import Serving
-from setpoint.session.archive.format import MANIFEST, REVISIONS, ArchivedRevision, BadArchive, Lines, Manifest
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.sources import ServerSource, StoreSource, lines
-from setpoint.session.archive.unpack import opened, read_manifest, unpack
+from setpoint.session.archive.unpack import unpack
 from setpoint.session.archive.viewer import name_for
 from setpoint.session.archive.writer import ArchiveContents, write_archive
 from setpoint.session.paths import Places
@@ -370,7 +371,7 @@ def test_what_is_no_archive_is_refused_with_what_is_wrong(case: str, tmp_path: P
 
 
 def test_a_small_file_that_would_become_a_huge_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("setpoint.session.archive.unpack._LARGE", 1 << 20)
+    monkeypatch.setattr("setpoint.past.archive.reader._LARGE", 1 << 20)
     path = pack(tmp_path / "bomb", line(1), 1, {"logs/a/stdout.log": bytes(8 << 20)})
     with pytest.raises(BadArchive, match="would expand to"):
         open_up(path, tmp_path)

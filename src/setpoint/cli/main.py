@@ -88,7 +88,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "dcp": CommandEntry("setpoint.cli.dcp.group:dcp", "Commands for clients of Microsoft's DCP."),
         "purge": CommandEntry("setpoint.cli.admin.purge:purge", "Permanently remove past values of an object."),
         "clean": CommandEntry("setpoint.cli.admin.clean:clean", "Remove leftovers of ended sessions."),
-        "export": CommandEntry("setpoint.cli.admin.export:export", "Export the history and logs of an app to a file."),
+        "export": CommandEntry(
+            "setpoint.cli.admin.export:export", "Export an app or the objects of a cluster to a file."
+        ),
         "import": CommandEntry("setpoint.cli.admin.import_:import_", "Open an exported file as a read-only session."),
         "doctor": CommandEntry("setpoint.cli.admin.doctor:doctor", "Check this machine for problems."),
         "completion": CommandEntry("setpoint.cli.admin.completion:completion", "Print a shell completion script."),

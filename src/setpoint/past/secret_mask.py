@@ -1,4 +1,4 @@
-"""Masks secrets: the data of Secrets, variables with secret-like names, passwords in URLs.
+"""Masks secrets: the data of Secrets, variables with secret-like names, passwords in URLs, JSON Web Tokens.
 
 All output about the past is masked: trees, changes, log lines. The fact of a change is shown, the old and new values
 are not. Has no side effects.
@@ -21,9 +21,12 @@ _named_like_secrets = re.compile(
     r"passw(or)?d|passphrase|secret|token|credential|(api|access|private|signing|encryption)[_-]?key", re.IGNORECASE
 ).search
 _in_url = re.compile(r"(?P<before>[a-z][a-z0-9+.-]*://[^\s:/@]*:)(?P<secret>[^\s@/]+)(?=@)", re.IGNORECASE)
+# The header and the payload of a JSON Web Token begin with the encoding of `{"`.
+_TOKEN = "eyJ"
+_token = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")
 _ENVIRONMENTS = ("env", "effectiveEnv")
 _may_hide = re.compile(
-    "|".join(["://", '"kind":"Secret"', _LAST_APPLIED, *(f'"{name}":' for name in _ENVIRONMENTS)]).encode()
+    "|".join(["://", _TOKEN, '"kind":"Secret"', _LAST_APPLIED, *(f'"{name}":' for name in _ENVIRONMENTS)]).encode()
 ).search
 _list = rf"(?:^|\.)(?:{'|'.join(_ENVIRONMENTS)})"
 _variable_list = re.compile(rf"{_list}$").search
@@ -86,7 +89,9 @@ def _masked_at(path: str, value: Any) -> Any:
 
 
 def masked_text(text: str, hide: Hide | None = None) -> str:
-    """Masks the passwords of URLs in a line of output, or in a message."""
+    """Masks the passwords of URLs and JSON Web Tokens in a line of output, or in a message."""
+    if _TOKEN in text:
+        text = _token.sub(lambda found: hide(found[0]) if hide else MASK, text)
     if "://" not in text:
         return text
     return _in_url.sub(lambda found: found["before"] + (hide(found["secret"]) if hide else MASK), text)

@@ -136,8 +136,17 @@ class ControlPlane:
         self._system: System | None = None
         self._host = self._workload_host(config.workloads if workloads is None else workloads)
         self._starting: asyncio.Task[None] | None = None
-        # The store of a fork, which has the system objects.
-        self._forked: MemoryStore | None = None
+        # A store with initial objects, and whether the system objects are among them.
+        self._initial: MemoryStore | None = None
+        self._provisioned = False
+
+    @classmethod
+    def with_objects(cls, store: "MemoryStore", **settings: Any) -> Self:
+        """Returns a control plane, not yet started, that begins with the objects of a store in memory, which belongs to
+        the plane from now on. Objects that every cluster has are added at the start if missing."""
+        made = cls("memory", **settings)
+        made._initial = store
+        return made
 
     async def snapshot(self) -> "PlaneSnapshot[ControlPlane]":
         """Returns the current state, from which other control planes can continue. Takes constant time for a store in
@@ -177,7 +186,7 @@ class ControlPlane:
     async def __aenter__(self) -> Self:
         """Starts the control plane. Raises PlaneError, or the errors of the store."""
         async with AsyncExitStack() as stack:
-            store = self._forked or self._store_argument
+            store = self._initial or self._store_argument
             if isinstance(store, str):
                 store = await open_store(store, self._clock, self._ids, plane_options.retention(self.config))
             if isinstance(self._store_argument, str):
@@ -202,7 +211,7 @@ class ControlPlane:
                 from setpoint.workload.kinds.definitions import definitions
 
                 await provide(services, definitions())
-            await self._server.start(provisioned=self._forked is not None)
+            await self._server.start(provisioned=self._provisioned)
             if services.views.shared:
                 stack.callback(services.views.close)
                 following = asyncio.create_task(services.definitions.follow())
@@ -511,6 +520,6 @@ class ControlPlane:
 
 def _continued(settings: Mapping[str, Any], store: "MemoryStore", clock: Clock, ids: Ids) -> ControlPlane:
     """Returns a control plane on a copy of the store of another one."""
-    made = ControlPlane("memory", clock=clock, ids=ids, **settings)
-    made._forked = store
+    made = ControlPlane.with_objects(store, clock=clock, ids=ids, **settings)
+    made._provisioned = True
     return made

@@ -13,7 +13,7 @@ from setpoint.server.access.flowcontrol.dangling import Dangling
 from setpoint.server.access.flowcontrol.gate import Gate
 from setpoint.server.access.flowcontrol.gate_metrics import GateMetrics
 from setpoint.server.admission.chain import Chain
-from setpoint.server.admission.plugin_order import plugins
+from setpoint.server.admission.plugin_order import WEBHOOKS, plugins
 from setpoint.server.admission.policies.status import PolicyStatus
 from setpoint.server.apiextensions.crd_lifecycle import Definitions
 from setpoint.server.bootstrap import system_objects
@@ -60,11 +60,13 @@ class Server:
         observer: RequestObserver | None = None,
     ) -> None:
         read_only = self._read_only = serving.read_only
-        definitions = Definitions(Converters(conversions, offline=read_only), serving.subresources)
+        offline = read_only or serving.offline
+        definitions = Definitions(Converters(conversions, offline=offline), serving.subresources)
         authorization = self._authorization = Authorization(access.authorizer, aggregates=settings.aggregates_roles)
         # The APIServices of the served versions; those of a server that listens.
         self.api_services = APIServices()
-        enabled = plugins(admission, settings.disabled_plugins, settings.enabled_plugins)
+        disabled = (*settings.disabled_plugins, *(WEBHOOKS if offline else ()))
+        enabled = plugins(admission, disabled, settings.enabled_plugins)
         chain = Chain([] if read_only else [*enabled, authorization.escalation])
         self.services = Services(
             store=store,
@@ -88,7 +90,7 @@ class Server:
             resolver=resolver or ServiceResolver(),
             event_ttl_seconds=settings.event_ttl_seconds,
             history_window_seconds=settings.history_window_seconds,
-            offline=read_only,
+            offline=offline,
         )
         self.services.measured.append(chain)
         self.services.authenticator.attach(self.services)

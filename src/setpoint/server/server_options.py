@@ -46,6 +46,10 @@ class Serving:
     """The reason for which the server only serves the content of its store. The server then rejects every write,
     writes no objects, and calls no webhooks."""
 
+    offline: str = ""
+    """The reason for which the server calls no webhooks, such as objects from another cluster. Admission does without
+    them, and custom resources with a conversion webhook are served in their storage version."""
+
 
 @dataclass(frozen=True)
 class ServerSettings:

@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from setpoint.cache.cache import Cache
@@ -30,15 +31,17 @@ from setpoint.objects.errors import AlreadyExists, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import SeededIds, SystemIds
 from setpoint.objects.tree import Object
-from setpoint.plane import ControlPlane
+from setpoint.plane import ControlPlane, Serving
 from setpoint.plane.plane_snapshot import PlaneSnapshot
 from setpoint.schema.types import Resource
 from setpoint.server.admission.functions import AdmissionFunction
+from setpoint.store.memory import MemoryStore
 from setpoint.testing.comparison import comparable
 from setpoint.testing.expectations import Expectation
 from setpoint.testing.faults import Faults
 from setpoint.testing.local_checks import LocalChecks
 from setpoint.testing.problems import Problem
+from setpoint.testing.recorded_state import read_state
 from setpoint.testing.recorder import Recorder, Told
 from setpoint.testing.single_reconcile import Ran
 from setpoint.testing.strictness import LOOP_LIMIT, Strictness, StrictOptions
@@ -361,6 +364,7 @@ async def world(
     strict: bool = True,
     tolerate: "type[BaseException] | Sequence[type[BaseException]]" = (),
     loop_limit: int = LOOP_LIMIT,
+    state: str | PathLike[str] | None = None,
     **plane: Any,
 ) -> AsyncIterator[World]:
     """Creates a world with kinds and objects.
@@ -368,6 +372,8 @@ async def world(
     The time is virtual, unless another clock is given. `rights` are the RBAC rules of controllers, or `"declared"` for
     rules derived from their declarations; without `rights`, everything is permitted. `seed` initializes the random
     numbers. `system` runs the built-in controllers of every cluster; other arguments are passed to `ControlPlane`.
+    `state` is a file of `setpoint export`: the world begins with its objects, at the time of the export; `crds`
+    update the definitions in the file. Raises BadArchive.
 
     A problem of a controller fails the test unless the test expects it (`World.expect`): a reconcile that raises, a
     request that RBAC refuses, a loop of more than `loop_limit` reconciles, a write that the controller does not
@@ -377,9 +383,16 @@ async def world(
             await world.run(widgets)
     """
     options = StrictOptions.of(strict, tolerate, loop_limit)
-    has_template = clock is None and not system and not plane
+    has_template = clock is None and not system and not plane and state is None
+    namespaces: Sequence[str] = ()
     if has_template:
         started = (await template(tuple(crds), seed)).plane()
+    elif state is not None:
+        recorded = read_state(state, {kind.crd()["metadata"]["name"] for kind in crds})
+        time, namespaces = clock or ManualClock(recorded.time), recorded.namespaces
+        serving = Serving(offline=f"its objects come from {state}")
+        settings = {"clock": time, "system": system, "ids": SeededIds(seed), "serving": serving, **plane}
+        started = ControlPlane.with_objects(MemoryStore.fork(recorded.store, clock=time), **settings)
     else:
         started = ControlPlane(clock=clock or ManualClock(START), system=system, **{"ids": SeededIds(seed), **plane})
     async with _opened(started, rights, seed, options) as found:
@@ -390,6 +403,8 @@ async def world(
             found._kinds.update({kind.gvk(): kind for kind in crds})
         else:
             await found.install(*crds)
+        for namespace in namespaces:
+            await found._have_namespace(namespace)
         await found.create(*objects)
         yield found
 

@@ -1,4 +1,5 @@
-"""`setpoint export`: writes the history and logs of an app to one file, which `setpoint import` opens."""
+"""`setpoint export`: writes the history and logs of an app, or the objects of a cluster, to one file, which `setpoint
+import` opens."""
 
 import os
 from collections.abc import AsyncIterator
@@ -26,12 +27,22 @@ if TYPE_CHECKING:
 _MOST_TEXT = 1 << 20
 
 
+class _Selected(NamedTuple):
+    """The objects of a cluster to export, as on the command line."""
+
+    kinds: str
+    namespaces: str
+    labels: str
+    events: bool
+
+
 class _From(NamedTuple):
-    """The source of an archive: the directory of an ended session, or a running server."""
+    """The source of an archive: the directory of an ended session, a running server, or objects of a cluster."""
 
     name: str
     session: "Session | None" = None
     ended: Path | None = None
+    selected: _Selected | None = None
 
 
 @click.command()
@@ -40,23 +51,49 @@ class _From(NamedTuple):
 @click.option("--no-logs", is_flag=True, help="Exclude the logs of workloads.")
 @click.option("--crashed", is_flag=True, help="Export the previous run, which crashed.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option("--cluster", is_flag=True, help="Export the current objects of any Kubernetes cluster.")
+@click.option("--kinds", metavar="KINDS", default="", help="With --cluster: only these kinds, separated by commas.")
+@click.option("--namespaces", metavar="NAMES", default="", help="With --cluster: only these namespaces.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="With --cluster: only objects with these labels.")
+@click.option("--events", is_flag=True, help="With --cluster: include events.")
 @output_option("json", "yaml")
 @server_options
 def export(
-    file: Path | None, since: float | None, no_logs: bool, crashed: bool, force: bool, form: Form, server: Server
+    file: Path | None,
+    since: float | None,
+    no_logs: bool,
+    crashed: bool,
+    force: bool,
+    cluster: bool,
+    kinds: str,
+    namespaces: str,
+    selector: str,
+    events: bool,
+    form: Form,
+    server: Server,
 ) -> None:
-    """Export the history and logs of an app to a file.
+    """Export the history and logs of an app, or the objects of a cluster, to a file.
 
     The file contains every stored revision with its author, time and cause, and the logs of the workloads. The app may
     be running, ended or crashed. Secrets are masked: data of Secrets, variables with names like PASSWORD, passwords in
-    URLs, and other occurrences of the same values. Open the file with `setpoint import`.
+    URLs, JSON Web Tokens, and other occurrences of the same values. Open the file with `setpoint import`.
+
+    With --cluster, the file contains the current objects of a Kubernetes cluster that you may list, with their status,
+    owners and definitions. Resources that you may not list are skipped and named. `testing.world(state=FILE)` starts a
+    test from these objects.
 
     \b
       setpoint export                        # shop-20260131-120000.setpoint
       setpoint export bug.setpoint --since 10m
       setpoint export --session shop --no-logs
+      setpoint export --cluster --kubeconfig ~/.kube/config --namespaces shop bug.setpoint
     """
-    source = _meant(server, crashed)
+    selected = _Selected(kinds, namespaces or server.namespace, selector, events) if cluster else None
+    if selected is None and (kinds or namespaces or selector or events):
+        raise Failure("--kinds, --namespaces, --selector and --events need --cluster")
+    if selected is not None and (since or crashed):
+        raise Failure("--since and --crashed need a history, which --cluster does not read")
+    source = _meant(server, crashed) if selected is None else _From(server.context or "cluster", selected=selected)
     path = file or Path(f"{source.name}-{_stamp()}.setpoint")
     if path.exists() and not force:
         raise Failure(f"{path} already exists: choose another file, or overwrite with --force")
@@ -69,7 +106,11 @@ def export(
     manifest = written.manifest
     outputs = counted(len({log.uid for log in manifest.logs}), "workload")
     parts = [f"{manifest.revisions:,} writes up to revision {manifest.revision:,}", f"logs of {outputs}"]
+    if cluster:
+        parts = [f"{counted(manifest.revisions, 'object')} at revision {manifest.revision:,}"]
     echo(f"wrote {path}: {', '.join(parts)}, {in_bytes(written.size)}; secrets are masked")
+    for note in manifest.notes:
+        echo(f"not included: {note}", err=True)
 
 
 def _stamp() -> str:
@@ -133,6 +174,15 @@ async def _opened(source: _From, server: Server) -> "AsyncIterator[ArchiveSource
     from setpoint.session.archive.sources import ServerSource, StoreSource
     from setpoint.session.paths import Places
 
+    if source.selected is not None:
+        from setpoint.session.archive.cluster_source import ClusterSelection, ClusterSource
+
+        kinds, namespaces, labels, events = source.selected
+        selection = ClusterSelection(_names(namespaces), _names(kinds), labels, events)
+        async with connect(server, quiet=True) as client:
+            with ClusterSource(client, selection, client.namespace) as cluster:
+                yield cluster
+        return
     if source.ended is None:
         async with connect(server) as client:
             yield ServerSource(client)
@@ -150,12 +200,18 @@ async def _opened(source: _From, server: Server) -> "AsyncIterator[ArchiveSource
         await store.close()
 
 
+def _names(text: str) -> list[str]:
+    return [name for name in text.replace(",", " ").split() if name]
+
+
 async def _texts(source: _From, server: Server) -> dict[str, str]:
     """Returns text files for human readers: the app files, the end of the host's log, and the doctor's findings."""
     from setpoint.cli.admin.doctor import examine
     from setpoint.cli.output.formats import json_text
     from setpoint.session.paths import Places, end_of
 
+    if source.selected is not None:
+        return {}  # the machine of the user tells nothing about the cluster
     asked = server if source.ended is None else Server()
     texts = {"doctor.json": json_text([each._asdict() for each in await examine(os.environ, asked)])}
     session = source.session

@@ -49,7 +49,7 @@ def import_(file: Path, name: str, form: Form) -> None:
 async def _import(file: Path, name: str) -> "Shown":
     from setpoint.cli.output.progress import progress
     from setpoint.objects.clock import SystemClock
-    from setpoint.session.archive.format import BadArchive
+    from setpoint.past.archive.format import BadArchive
     from setpoint.session.archive.viewer import name_for, show
     from setpoint.store.contract import StoreError
 

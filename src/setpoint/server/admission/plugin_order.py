@@ -84,6 +84,8 @@ _OWN: Sequence[Callable[[], Plugin]] = (
     PodTopologyLabels,
     PodResizeValidator,
 )
+# The plugins that call other servers.
+WEBHOOKS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 # Plugins registered by the program run between these two groups.
 _LAST: Sequence[Callable[[], Plugin]] = (
     MutatingAdmissionPolicy,

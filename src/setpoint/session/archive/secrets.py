@@ -18,6 +18,8 @@ from setpoint.past.secret_mask import MASK, masked, masked_text, may_hide
 # Shorter values are too common to be searched for in texts.
 _SHORTEST = 4
 _SHORTEST_NUMBER = 6
+# Values of settings that a Secret may contain and that are never secret.
+_LITERALS = frozenset({"true", "false", "null", "none", "default"})
 _COPY = '{"'
 # The delimiter lines of keys and certificates, which are not secret.
 _RULE = "-----"
@@ -72,7 +74,12 @@ class Secrets:
         annotation) are excluded.
         """
         enough = _SHORTEST_NUMBER if secret.isdecimal() else _SHORTEST
-        return len(secret) >= enough and secret not in self._names and not secret.startswith(_COPY)
+        return (
+            len(secret) >= enough
+            and secret not in self._names
+            and secret not in _LITERALS
+            and not secret.startswith(_COPY)
+        )
 
     def object(self, encoded: bytes) -> bytes:
         """Returns the object with secrets masked; the same bytes if there are none."""
@@ -93,7 +100,7 @@ class Secrets:
 
     def output(self, data: bytes) -> bytes:
         """Returns complete lines of output with secrets masked."""
-        if b"://" not in data and not self._occurs(data):
+        if not may_hide(data) and not self._occurs(data):
             return data
         return self.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 

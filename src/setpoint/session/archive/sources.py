@@ -12,7 +12,7 @@ from setpoint.client.transport import Call
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 from setpoint.objects.times import format_time
-from setpoint.session.archive.format import ArchivedRevision, LogOf
+from setpoint.past.archive.format import ArchivedRevision, LogOf
 from setpoint.session.paths import Places
 from setpoint.store.contract import LogEntry, Store
 from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
@@ -38,6 +38,10 @@ class Owner(NamedTuple):
 class ArchiveSource(Protocol):
     """The log of revisions of a server, and the logs of its workloads."""
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """The objects that could not be read, with the reasons; complete after `entries`."""
+
     async def bounds(self) -> tuple[int, int]:
         """Returns the oldest revision at which all objects can be read, and the current revision."""
 
@@ -53,6 +57,8 @@ class ArchiveSource(Protocol):
 
 class StoreSource:
     """The store and logs of an ended session."""
+
+    notes: Sequence[str] = ()
 
     def __init__(self, store: Store, places: Places, clock: Clock) -> None:
         self._store = store
@@ -110,6 +116,8 @@ class _Page(msgspec.Struct):
 
 class ServerSource:
     """A running server. Later writes are not included."""
+
+    notes: Sequence[str] = ()
 
     def __init__(self, client: Client) -> None:
         self._client = client

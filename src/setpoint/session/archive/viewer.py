@@ -12,8 +12,9 @@ import msgspec
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.times import format_time
-from setpoint.session.archive.format import BadArchive, Manifest
-from setpoint.session.archive.unpack import opened, read_manifest, unpack
+from setpoint.past.archive.format import BadArchive, Manifest
+from setpoint.past.archive.reader import opened, read_manifest
+from setpoint.session.archive.unpack import unpack
 from setpoint.session.host import READY
 from setpoint.session.leftovers import last_log_error
 from setpoint.session.locks import locked

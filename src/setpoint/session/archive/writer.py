@@ -17,7 +17,7 @@ import msgspec
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.times import format_micro_time
-from setpoint.session.archive.format import FORMAT, MANIFEST, REVISIONS, ArchivedRevision, LogOf, Manifest
+from setpoint.past.archive.format import FORMAT, MANIFEST, REVISIONS, ArchivedRevision, LogOf, Manifest
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.sources import ArchiveSource, Owner, lines
 from setpoint.store.contract import LogEntry
@@ -94,6 +94,7 @@ class _Writing:
             written,
             platform.python_version(),
             platform.platform(),
+            list(self._source.notes),
         )
         self._archive.writestr(self._new(MANIFEST), msgspec.json.format(_encode(manifest)))
         return manifest

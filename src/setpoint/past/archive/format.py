@@ -58,6 +58,8 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     logs: list[LogOf] = []
     python: str = ""
     system: str = ""
+    # The objects that the archive lacks, with the reasons.
+    notes: list[str] = []
 
 
 def log_of(name: str) -> LogOf | None:
