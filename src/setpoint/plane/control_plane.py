@@ -139,6 +139,8 @@ class ControlPlane:
         # A store with initial objects, and whether the system objects are among them.
         self._initial: MemoryStore | None = None
         self._provisioned = False
+        # False for a fork that another plane serves: forks of forks would evade the limits.
+        self.serves_forks = not self._read_only
 
     @classmethod
     def with_objects(cls, store: "MemoryStore", **settings: Any) -> Self:
@@ -200,6 +202,11 @@ class ControlPlane:
             stack.callback(authentication.close)
             self._server = self._assemble_server(store, authentication)
             services = self._server.services
+            if self.serves_forks:
+                from setpoint.plane.forks import Forks
+
+                services.forks = hosted = Forks(self.snapshot, services)
+                stack.push_async_callback(hosted.close)
             services.components["controller-manager"] = self._check_controllers
             services.components["scheduler"] = partial(check_lease, services, "kube-scheduler")
             stack.callback(self._server.close)
@@ -433,6 +440,10 @@ class ControlPlane:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         transport = LocalTransport(self._started.pipeline, {**headers, "user-agent": "setpoint"}, user, groups)
         return Client(transport, clock=self._clock, options=Options(field_manager=field_manager))
+
+    async def answer(self, request: Request) -> Response:
+        """Answers a request of the peer that the request names, which may be in this process."""
+        return await self._started(request)
 
     async def _handle(self, request: Request) -> Response:
         return await self._started(request._replace(peer=_IN_PROCESS))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.tree import Object
-from setpoint.server.message import Request
+from setpoint.server.message import Request, Response
 from setpoint.server.registry.conversion.pending import ConvertedObjects
 from setpoint.server.registry.indexes import View
 from setpoint.server.registry.resource import Resource
@@ -271,3 +271,36 @@ class ProgressReporter(Protocol):
 
     def send_bookmarks(self) -> None:
         """Sends a bookmark if the client requested bookmarks and the watch has caught up with the log."""
+
+
+class Fork(NamedTuple):
+    """A copy of the control plane that this server serves."""
+
+    name: str
+    revision: int
+    user: str
+    # The times of the creation and of the end (RFC 3339).
+    created: str
+    expires: str
+    # The bytes of the copied past, and those of the received writes.
+    size: int
+    received: int
+
+
+class ForkHost(Protocol):
+    """Creates and serves the forks of a control plane."""
+
+    @property
+    def forks(self) -> Sequence[Fork]:
+        """The current forks, oldest first."""
+
+    async def create(self, at: int, seconds: int, user: str) -> Fork:
+        """Creates a fork at a revision, for a number of seconds. Raises Forbidden if there would be too many forks or
+        bytes, and TooEarly or TooLate."""
+
+    async def delete(self, name: str) -> None:
+        """Ends a fork."""
+
+    async def send(self, name: str, request: Request, user: User) -> Response:
+        """Returns the response of a fork to the request of a user. Raises Forbidden if the fork has received too many
+        bytes."""

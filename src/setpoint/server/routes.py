@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from setpoint.objects.errors import APIError, BadRequest, MethodNotAllowed, NotFound
 from setpoint.objects.gvk import GroupResource
+from setpoint.server.history import forks
 from setpoint.server.history.object_history import GROUP, VERSION, history
 from setpoint.server.history.ownership import ownership
 from setpoint.server.history.purge import purge
@@ -32,6 +33,15 @@ from setpoint.server.verbs.reviews import review
 from setpoint.server.verbs.subresources import SUBRESOURCES
 from setpoint.server.verbs.update import update
 from setpoint.server.verbs.watch import watch
+
+
+class PathForm(NamedTuple):
+    """A form of path: with or without a namespace, with or without a name, and the subresource."""
+
+    in_namespace: bool
+    named: bool
+    subresource: str = ""
+
 
 OwnVerb: TypeAlias = Callable[[Context], Awaitable[Response]]
 
@@ -61,16 +71,14 @@ _OWN_COLLECTIONS: Mapping[str, Mapping[str, OwnVerb]] = {
     "revisions": {"list": revisions},
     "ownership": {"watch": ownership},
 }
+# The paths of forks: the collection, one fork, and the API of a fork, which continues with a path.
+_FORKS: Mapping[PathForm, Mapping[str, OwnVerb]] = {
+    PathForm(False, False): forks.OF_COLLECTION,
+    PathForm(False, True): forks.OF_FORK,
+    PathForm(False, True, forks.PROXY): forks.OF_PROXY,
+}
 # Endpoints of `setpoint.dev` below an object of any stored resource; the resource is named `PLURAL.GROUP`.
 _BELOW_OBJECTS: Mapping[str, Mapping[str, Verb]] = {"history": {"get": history}, "purge": {"purge": purge}}
-
-
-class PathForm(NamedTuple):
-    """A form of path: with or without a namespace, with or without a name, and the subresource."""
-
-    in_namespace: bool
-    named: bool
-    subresource: str = ""
 
 
 class Row(NamedTuple):
@@ -141,6 +149,9 @@ def rows(registry: Registry) -> Iterator[Row]:
     for name, verbs in _OWN_COLLECTIONS.items():
         for verb in verbs:
             yield Row(GROUP, VERSION, name, PathForm(in_namespace=False, named=False), verb)
+    for place, verbs in _FORKS.items():
+        for verb in verbs:
+            yield Row(GROUP, VERSION, forks.FORKS.resource, place, verb)
     for resource in registry.group_resources.values():
         if resource.verbs == CREATE_ONLY:
             continue
@@ -196,6 +207,8 @@ def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
 
 def _find_own(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | None:
     """Returns the route of an endpoint of `setpoint.dev`, or None for any other path."""
+    if info.resource == forks.FORKS.resource and (not info.subpath or info.subresource == forks.PROXY):
+        return _own_handler(_FORKS.get(PathForm(info.in_namespace, bool(info.name), info.subresource)), info)
     if info.subpath:
         return None
     below = _BELOW_OBJECTS.get(info.subresource) if info.name else None
@@ -207,8 +220,13 @@ def _find_own(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | N
         if verb is None:
             raise MethodNotAllowed.method()
         return Route(resource.in_storage_version, verb)
-    verbs = _OWN_COLLECTIONS.get(info.resource)
-    if verbs is None or info.in_namespace or info.name:
+    verbs = None if info.in_namespace or info.name else _OWN_COLLECTIONS.get(info.resource)
+    return _own_handler(verbs, info)
+
+
+def _own_handler(verbs: Mapping[str, OwnVerb] | None, info: RequestInfo) -> HandlerRoute | None:
+    """Returns the route to one of the verbs of a path, or None for a path without verbs."""
+    if verbs is None:
         return None
     own = verbs.get(info.verb)
     if own is None:

@@ -119,7 +119,7 @@ def rows(table: Mapping[str, Any]) -> Iterator[Row]:
 
 def group_version_is_stored(group: str, resource: str) -> bool:
     """Tells whether objects of a resource are stored; the others are computed."""
-    return (group, resource) not in ((OWN, "revisions"), (OWN, "ownership"))
+    return (group, resource) not in ((OWN, "revisions"), (OWN, "ownership"), (OWN, "forks"))
 
 
 def rights(row: Row, namespace: str, name: str, *, at: bool) -> list[Right]:

@@ -18,7 +18,7 @@ from setpoint.server import ports
 from setpoint.server.message import Request, Seat
 from setpoint.server.offload import LEAST, Offload
 from setpoint.server.outbound.service_resolver import ServiceResolver
-from setpoint.server.ports import Definitions, ProgressReporter, QuotaLedger, TokenIssuer, User
+from setpoint.server.ports import Definitions, ForkHost, ProgressReporter, QuotaLedger, TokenIssuer, User
 from setpoint.server.registry.allocations import Allocations
 from setpoint.server.registry.indexes import View, Views
 from setpoint.server.registry.ip_addresses import address_writes
@@ -95,6 +95,8 @@ class Services:
     history_window_seconds: float = HISTORY_SECONDS
     # The lifetime of Events.
     event_ttl_seconds: float = EVENT_SECONDS
+    # Creates and serves copies of the control plane; None if this server has none.
+    forks: ForkHost | None = field(default=None, repr=False)
     # The reason why the server makes no outbound calls; empty if the server makes them.
     offline: str = ""
     views: Views = field(init=False, repr=False)

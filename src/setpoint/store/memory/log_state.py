@@ -137,6 +137,8 @@ class State:
         self._keys_are_shared = False
         # No event after this revision has lost a value in a purge.
         self.purged = 0
+        # The number of purges so far, of any key.
+        self.purges = 0
         # The snapshots that are still referenced: a purge covers them too.
         self._snapshots: WeakSet[MemorySnapshot] = WeakSet()
         # The stores that were restored from snapshots of this store, and the revision up to which they share its past.
@@ -286,6 +288,7 @@ class State:
     def purge(self, key: str, selection: Selection, purge: Purge) -> int:
         """Removes past values of a key from this store, from every snapshot, and from every store restored from a
         snapshot, as far as they share this past; returns the number of values that this store lost."""
+        self.purges += 1
         versions = self.versions.get(key, [])
         removed = _purge(versions, self.events, selected(selection, versions), purge)
         self.size -= removed.size
@@ -313,18 +316,33 @@ class State:
         """Replaces the state by that of a snapshot, under a new revision."""
         before = self.bounds
         self._adopt(snapshot)
+        self.share_purges(snapshot)
         self.oldest, self.current, self._gaps = before.restored(snapshot.bounds)
 
     @classmethod
     def fork(cls, snapshot: MemorySnapshot, at: int | None = None) -> "State":
         """Returns a new state that continues from a snapshot, or from an earlier revision, with the same revisions and
         the same past. Raises TooEarly or TooLate for a revision that cannot be read."""
+        made = cls.copied(snapshot, at)
+        made.share_purges(snapshot)
+        return made
+
+    @classmethod
+    def copied(cls, snapshot: MemorySnapshot, at: int | None = None) -> "State":
+        """Returns the same as `fork`, and may run in a thread while the original store changes. The caller must then
+        call `share_purges` in the thread of the original store, after checking that its `purges` is unchanged."""
+        if at is not None:
+            snapshot.bounds.check(at)
         made = cls()
         made._adopt(snapshot)
         if at is not None and at != made.current:
-            made.bounds.check(at)
             made._rewind(at)
         return made
+
+    def share_purges(self, snapshot: MemorySnapshot) -> None:
+        """Lets purges of the original store remove values from the copied past as well."""
+        if snapshot.owner is not self:
+            snapshot.owner._forks[self] = snapshot.revision
 
     def _rewind(self, at: int) -> None:
         """Removes everything after a revision."""
@@ -349,7 +367,8 @@ class State:
     def _adopt(self, snapshot: MemorySnapshot) -> None:
         until = snapshot.revision
         versions = {}
-        for key, kept in snapshot.versions.items():
+        # The original store may add keys meanwhile, in another thread.
+        for key, kept in list(snapshot.versions.items()):
             if kept[-1].revision > until:
                 kept = kept[: bisect_right(kept, until, key=_revision)]
             elif snapshot.owner is not self:
@@ -360,8 +379,6 @@ class State:
         self._replace_state(versions, events, snapshot.bounds, snapshot.deadlines)
         self.live, self.deleted, self._keys_are_shared = snapshot.live, snapshot.deleted, True
         self.purged = snapshot.purged
-        if snapshot.owner is not self:
-            snapshot.owner._forks[self] = until
         # A value that was current in the snapshot and has been purged since cannot be restored.
         for key in [key for key, kept in versions.items() if kept[-1].purged is not None]:
             if self._keys_are_shared:

@@ -79,8 +79,13 @@ class MemoryStore:
     ) -> Self:
         """Returns a store that continues from a snapshot, or from an earlier revision, with the same revisions and the
         same past. Raises TooEarly or TooLate for a revision that cannot be read."""
+        return cls.of(State.fork(snapshot, at), clock=clock, retention=retention)
+
+    @classmethod
+    def of(cls, state: State, *, clock: Clock | None = None, retention: Retention = MEMORY_RETENTION) -> Self:
+        """Returns a store with a state, which belongs to the store from now on."""
         made = cls(clock=clock, retention=retention)
-        made._state = State.fork(snapshot, at)
+        made._state = state
         made._plan_trim()
         made._expect_upkeep()
         return made
