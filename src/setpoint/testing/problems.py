@@ -19,8 +19,8 @@ class Problem(Exception):  # noqa: N818 - the base of named events
         message: str,
         *,
         controller: str = "",
-        object: str = "",
-        error: BaseException | None = None,  # noqa: A002
+        object: str = "",  # noqa: A002
+        error: BaseException | None = None,
     ) -> None:
         super().__init__(message)
         # The controller; empty for a request outside a reconcile.

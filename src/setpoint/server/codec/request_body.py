@@ -183,13 +183,13 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
 def apply_shape(resource: Resource, tree: Object) -> list[str]:
     """Applies the shape of the resource to an object, in place; returns the paths of dropped fields. An object that
     names another kind than the custom resource is not pruned or defaulted, which is an error of its validation."""
-    if resource.is_custom and is_other_kind(tree, resource):
+    if resource.is_custom and _is_other_kind(tree, resource):
         tree["metadata"], unknown = objectmeta.coerce(tree.get("metadata"))
         return sorted(unknown)
     return resource.shape.normalize(tree)
 
 
-def is_other_kind(tree: Object, resource: Resource) -> bool:
+def _is_other_kind(tree: Object, resource: Resource) -> bool:
     return bool(tree.get("kind") != resource.kind or tree.get("apiVersion") != resource.api_version)
 
 

@@ -21,7 +21,6 @@ from setpoint.objects.tree import Object
 from setpoint.schema.validation import Verdict
 from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
-from setpoint.server.codec.request_body import is_other_kind
 from setpoint.server.ports import Operation, User
 from setpoint.server.registry.conversion.pending import ConvertedObjects, RequiredConversion
 from setpoint.server.registry.conversion.review import ConversionFailed
@@ -305,7 +304,7 @@ class _Check(Protocol):
 
 def _check_new(context: Context, resource: Resource, tree: Object, *, quick: bool = False) -> None:
     metadata = tree["metadata"]
-    if is_other_kind(tree, resource):
+    if _is_other_kind(tree, resource):
         _refuse_kind(resource, tree, None, metadata.get("name", ""), quick=quick)
 
     found = _errors_of_new(context, resource, tree, quick=quick)
@@ -354,8 +353,12 @@ def _namespace_errors(
     return resource.strategy.namespace_errors(tree, old, namespace, subresource)
 
 
+def _is_other_kind(tree: Object, resource: Resource) -> bool:
+    return bool(tree.get("kind") != resource.kind or tree.get("apiVersion") != resource.api_version)
+
+
 def _kind_of(resource: Resource, tree: Object) -> GroupKind:
-    if not is_other_kind(tree, resource):
+    if not _is_other_kind(tree, resource):
         return resource.stored_kind
     return GroupKind(resource.group if "/" in tree["apiVersion"] else "", tree["kind"])
 
