@@ -60,6 +60,10 @@ def _value(value: Json, place: Object, go_type: str) -> Json:
         for name, item in value.items():
             if item is not None:
                 value[name] = _value(item, place["additionalProperties"], element_type(go_type))
+    elif place.get("type") == "object":
+        # A struct without fields.
+        if type(value) is not dict:
+            raise ValueError(f"cannot restore struct from: {_KINDS[type(value)]}")
     elif place.get("format") == "byte":
         _bytes(value)
     elif "type" in place:

@@ -109,7 +109,9 @@ class Patch(NamedTuple):
 def _used(patch: Json, live: Json) -> Json:
     """Returns the rest of a strategic patch after the merge: without the directive of an object that is replaced, and
     without the nulls of fields that the object does not have."""
-    if type(patch) is not dict or type(live) is not dict:
+    if type(patch) is not type(live):
+        return _without_nulls(patch)
+    if type(patch) is not dict:
         return patch
     if patch.get("$patch") == "replace":
         return {name: value for name, value in patch.items() if name != "$patch"}

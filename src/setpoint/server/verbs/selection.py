@@ -72,9 +72,10 @@ async def _start(context: Context, resource: Resource, options: ListOptions, sco
     if options.at is not None:
         return _Start(options.at, "", limit)
     if revision:
-        is_exact = options.match == EXACT or (limit and not options.match)
-        # kube-apiserver reads one object at a revision from its store, which does not ask the client to wait.
-        seconds = 0 if is_exact and named else resource.strategy.retry_after_seconds
+        is_limited = limit and not options.match
+        is_exact = options.match == EXACT or (is_limited and not named)
+        # kube-apiserver reads such a single object from its store, which does not ask the client to wait.
+        seconds = 0 if named and (is_exact or is_limited) else resource.strategy.retry_after_seconds
         await freshness.wait_for(store, clock, revision, retry_after_seconds=seconds)
         if is_exact:
             if not await is_within_reach(context, resource, revision):

@@ -109,6 +109,8 @@ async def _bound(context: Context, reference: Object | None) -> dict[str, TokenR
         shown = f"{group_version.group}/{group_version.version}, Kind={kind}"
         raise BadRequest(f"cannot bind token to object of type {shown}")
     name = reference.get("name", "")
+    if not name:
+        raise BadRequest("Name parameter required.")
     found = await _get(context, _KINDS[kind], name)
     if found is None:
         raise NotFound.of(GroupResource("", _KINDS[kind]), name)
