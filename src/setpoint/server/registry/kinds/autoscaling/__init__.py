@@ -37,17 +37,16 @@ def _newer(tree: Object) -> Object:
     return tree if tree.get("apiVersion") != _V1 else convert(copy(tree), _V1, _V2)
 
 
-def _shown(cell: Cell) -> Cell:
-    return lambda tree, now: cell(_newer(tree), now)
-
-
 def _reference(tree: Object, _now: datetime) -> str:
     target = lookup(tree, "spec", "scaleTargetRef") or {}
     return f"{target.get('kind') or ''}/{target.get('name') or ''}"
 
 
 def _targets(tree: Object, _now: datetime) -> str:
-    return metrics_text(lookup(tree, "spec", "metrics") or [], lookup(tree, "status", "currentMetrics") or [])
+    if not lookup(tree, "metadata", "name"):
+        return metrics_text([], [])  # a bookmark, which has no defaults
+    newer = _newer(tree)
+    return metrics_text(lookup(newer, "spec", "metrics") or [], lookup(newer, "status", "currentMetrics") or [])
 
 
 def _least(tree: Object, _now: datetime) -> str:
@@ -70,7 +69,7 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
     columns = (
         NAME,
         Column("Reference", _reference),
-        Column("Targets", _shown(_targets)),
+        Column("Targets", _targets),
         Column("MinPods", _least),
         Column("MaxPods", _count("spec", "maxReplicas")),
         Column("Replicas", _count("status", "currentReplicas")),
