@@ -540,7 +540,7 @@ def _check_changed(
     *,
     quick: bool = False,
 ) -> None:
-    if is_other_kind(new, resource):
+    if _is_other_kind(new, resource):
         _refuse_kind(resource, new, old, name, quick=quick)
 
     def errors_of(tree: Object) -> Verdict:
