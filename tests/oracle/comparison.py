@@ -91,8 +91,8 @@ _OF_SERVER = (b"kubernetes.io/bootstrapping", b"kube-aggregator.kubernetes.io/au
 
 
 def _by_version(answer: Answer) -> bytes:
-    """The body; that of a list with generated names in the order of the last writes, which is the same on both servers.
-    The order of random names would number the uids."""
+    """The body; that of a list with generated names in the order of their contents and last writes, which is the same on
+    both servers. The order of random names would number the uids."""
     body, kinds = answer.body, answer.header("content-type")
     if _is_json(kinds) and any(label in body for label in _OF_SERVER):
         body = _without_start_order(body)
@@ -101,7 +101,7 @@ def _by_version(answer: Answer) -> bytes:
     try:
         tree = msgspec.json.decode(body) if _is_json(kinds) else yaml.load(body, Loader=yaml.CSafeLoader)
         rows = tree.get("items") or tree["rows"]
-        rows.sort(key=_last_write)
+        rows.sort(key=_place)
     except (msgspec.DecodeError, yaml.YAMLError, KeyError, TypeError, ValueError):
         return body
     return msgspec.json.encode(tree)
@@ -122,10 +122,14 @@ def _without_start_order(body: bytes) -> bytes:
     return msgspec.json.encode(tree)
 
 
-def _last_write(row: Any) -> int:
-    """The version of an object with a generated name; other objects come first, in the order of their names."""
+def _place(row: Any) -> tuple[str, int]:
+    """The content, and the version, of an object with a generated name; other objects come first, in the order of their
+    names. The versions alone do not suffice: a deletion of many objects writes them in the order of their names."""
     metadata = row.get("object", row)["metadata"]
-    return int(metadata["resourceVersion"]) if metadata.get("generateName") else 0
+    if not metadata.get("generateName"):
+        return "", 0
+    _sort_managers(row)
+    return canonical(msgspec.json.encode(row, order="sorted"), Names()), int(metadata["resourceVersion"])
 
 
 def _is_json(kinds: Sequence[str]) -> bool:
