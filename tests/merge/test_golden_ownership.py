@@ -25,6 +25,8 @@ BEYOND = {
     "crud-job-scheduling": "the server drops fields of features that are off",
     "err-second-volume-type": "the server drops fields of features that are off",
     "crud-dropped-and-defaulted": "the server drops fields of features that are off",
+    "crud-pod-disabled-features": "the server drops fields of features that are off",
+    "ssa-empty-list-in-atomic-list": "an empty list that the server reads as none",
     "crud-eviction-responders": "the server drops fields of features that are off",
     "err-event-order": "a review is not stored",
     "err-node-ranges": "admission adds a taint",

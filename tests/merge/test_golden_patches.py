@@ -29,6 +29,8 @@ BEYOND = {
     "patch-self-link-dry-run",
     "crud-autoscaler-annotations",
     "crud-dropped-and-defaulted",
+    "crud-endpointslice-topology",
+    "patch-duplicate-owners",
     "crud-duplicate-keys",
     "err-second-volume-type",
 }
