@@ -2,13 +2,15 @@
 
 import asyncio
 import traceback
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from tests.testing.kinds import CONFIG_MAP, Widget, config_map, widget, widgets
 
 from setpoint import testing
+from setpoint.client.patches import merge
 from setpoint.controller.context import Context
 from setpoint.controller.daemon import DaemonContext, daemon, timer
 from setpoint.controller.declare import controller
@@ -63,6 +65,17 @@ def fighter(name: str, value: str, other: str) -> Any:
     return insists
 
 
+async def unsettled(end: Callable[[], object]) -> None:
+    """A world with a problem that no wait of the world reports."""
+    async with testing.world(crds=[Widget]) as world:
+        await world.run(fails)
+        await world.client.create(widget())
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len(world.problems) == 1
+        end()
+
+
 # Each problem
 
 
@@ -79,39 +92,32 @@ async def test_a_reconcile_that_raises_fails_the_test_with_the_exception_as_the_
     assert "If the test expects this problem: with world.expect(KeyError): ..." in info.value.__notes__
 
 
-@pytest.mark.parametrize("wait", ["settle", "advance", "eventually", "never", "drive"])
+WAITS: dict[str, Callable[[testing.World], Awaitable[Any]]] = {
+    "settle": lambda world: world.settle(),
+    "advance": lambda world: world.advance(1),
+    "eventually": lambda world: world.eventually(lambda: False),
+    "never": lambda world: world.never(lambda: False),
+    "drive": lambda world: world.drive(world.clock.sleep(1)),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
 async def test_every_wait_reports_a_problem(wait: str) -> None:
     async with testing.world(crds=[Widget]) as world:
         await world.run(fails)
         await world.client.create(widget())
         with pytest.raises(testing.ReconcileFailed):
-            await {
-                "settle": lambda: world.settle(),
-                "advance": lambda: world.advance(1),
-                "eventually": lambda: world.eventually(lambda: False),
-                "never": lambda: world.never(lambda: False),
-                "drive": lambda: world.drive(world.clock.sleep(1)),
-            }[wait]()
+            await WAITS[wait](world)
 
 
 async def test_a_problem_is_reported_at_the_end_at_the_latest() -> None:
     with pytest.raises(testing.ReconcileFailed):
-        async with testing.world(crds=[Widget]) as world:
-            await world.run(fails)
-            await world.client.create(widget())
-            for _ in range(100):
-                await asyncio.sleep(0)
-            assert len(world.problems) == 1
+        await unsettled(lambda: None)
 
 
 async def test_a_problem_never_hides_the_exception_of_the_test() -> None:
     with pytest.raises(ZeroDivisionError) as info:
-        async with testing.world(crds=[Widget]) as world:
-            await world.run(fails)
-            await world.client.create(widget())
-            for _ in range(100):
-                await asyncio.sleep(0)
-            _ = 1 / 0
+        await unsettled(lambda: 1 / 0)
     notes = "\n".join(info.value.__notes__)
     assert "ReconcileFailed: the controller widget failed for default/w with KeyError: 'colour'" in notes
 
@@ -165,9 +171,10 @@ async def test_a_blocking_reconcile_a_daemon_and_a_timer_are_reconciles() -> Non
 
     for target, name in ((blocking, "blocking"), (patrols, "daemon"), (ticks, "timer")):
         async with testing.world(**WORLD) as world:
-            with pytest.raises(testing.ReconcileFailed, match=name):
+            with world.expect(KeyError, match=name):
                 await world.run(target)
                 await world.advance(61)
+            await world.stop()
 
 
 async def test_functions_of_sources_are_code_of_the_author() -> None:
@@ -184,7 +191,7 @@ async def test_functions_of_sources_are_code_of_the_author() -> None:
         async def quiet(ctx: Context, request: Request) -> None: ...
 
         async with testing.world(**WORLD) as world:
-            with pytest.raises(testing.ReconcileFailed, match=rf"source .* raised KeyError: '{name}'"):
+            with world.expect(testing.ReconcileFailed, match=rf"source .* raised KeyError: '{name}'"):
                 await world.run(quiet)
                 await world.client.create(config_map("a"))
                 await world.settle()
@@ -239,8 +246,8 @@ async def test_a_write_of_an_undeclared_kind_names_the_declaration() -> None:
             await world.run(writes_undeclared)
     assert str(info.value) == (
         'the controller widget may not apply configmaps default/note by its declaration: add owns=["v1/ConfigMap"] to '
-        'the controller, or extra_rules=[{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch", "create"]}] '
-        "for objects that are not its children"
+        'the controller, or extra_rules=[{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch", '
+        '"create"]}] for objects that are not its children'
     )
 
 
@@ -263,9 +270,8 @@ async def test_a_delete_of_the_own_kind_needs_a_rule() -> None:
     async with testing.world(**WORLD) as world:
         with pytest.raises(testing.UndeclaredWrite) as info:
             await world.run(deletes)
-    assert str(info.value).endswith(
-        'add extra_rules=[{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["delete"]}] to the controller'
-    )
+    rule = '{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["delete"]}'
+    assert str(info.value).endswith(f"add extra_rules=[{rule}] to the controller")
 
 
 async def test_a_reconcile_that_triggers_itself_is_a_loop() -> None:
@@ -308,7 +314,7 @@ async def test_a_poll_and_changes_by_the_test_are_no_loop() -> None:
     async with testing.world(**WORLD, loop_limit=5) as world:
         await world.run(widgets)
         for size in range(2, 30):
-            await world.client.edit(Widget, "w", "default", lambda found, size=size: setattr(found.spec, "size", size))
+            await world.client.patch(Widget, merge({"spec": {"size": size}}), "w", "default")
             await world.settle()
         await world.stop()
         await world.run(polls)
@@ -394,10 +400,13 @@ async def test_a_problem_after_the_block_fails_the_test() -> None:
 
 async def test_the_inner_expectation_comes_first() -> None:
     async with testing.world(**WORLD) as world:
-        with pytest.raises(AssertionError, match="expected problem Problem"), world.expect(testing.Problem):
-            with world.expect(KeyError):
+        with world.expect(testing.Problem) as outer:
+            with world.expect(KeyError) as inner:
                 await world.run(fails)
-            await world.stop()
+            await world.advance(1)
+        assert len(inner.problems) == 1
+        assert len(outer.problems) > 1
+        await world.stop()
 
 
 async def test_problems_are_expected_by_their_class() -> None:
@@ -452,10 +461,13 @@ async def test_a_copy_of_a_world_is_as_strict() -> None:
 
 
 async def test_a_failed_single_reconcile_must_be_looked_at() -> None:
-    with pytest.raises(testing.ReconcileFailed, match="colour"):
+    async def overlooked() -> None:
         async with testing.world(crds=[Widget]) as world:
             ran = await world.run_once(fails, widget())
             assert ran.writes == []
+
+    with pytest.raises(testing.ReconcileFailed, match="colour"):
+        await overlooked()
     async with testing.world(crds=[Widget]) as world:
         assert (await world.run_once(fails, widget())).result == "error"
         assert isinstance((await world.run_once(fails, widget())).error, KeyError)
@@ -518,6 +530,6 @@ async def test_a_bug_beside_a_fault_is_a_problem() -> None:
 async def test_crashes_are_no_problems() -> None:
     crashes = 0
     async for crash in testing.every_crash(**WORLD):
-        await crash.run(widgets, until=lambda: crash.world.find(CONFIG_MAP, "w-child"))
+        await crash.run(widgets, until=partial(crash.world.find, CONFIG_MAP, "w-child"))
         crashes += crash.happened
     assert crashes == 4

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from setpoint.client.mapper import NoMatch
 from setpoint.client.transport import Call, TransportError
 from setpoint.objects import meta
 from setpoint.objects.clock import timeout
@@ -121,7 +122,10 @@ async def _count(client: "Client") -> Ended:
     """Returns the number of running resources."""
     numbers, kept = [], []
     for kind in ("Executable", "Container", "ContainerNetwork"):
-        listed = (await client.list(f"{GROUP}/{VERSION}/{kind}")).items
+        try:
+            listed = (await client.list(f"{GROUP}/{VERSION}/{kind}")).items
+        except NoMatch:  # an imported archive of a server without workloads
+            listed = []
         there = [tree for tree in listed if (tree.get("status") or {}).get("state") in _THERE]
         ending = [tree for tree in there if not _is_kept(tree["spec"])]
         numbers.append(len(ending))

@@ -22,6 +22,8 @@ from setpoint.plane import ControlPlane
 from setpoint.testing.client_libraries import ClientLibraries
 from setpoint.testing.default_cluster import selected_cluster
 from setpoint.testing.observed_loop import LoopThread
+from setpoint.testing.world_evidence import Evidence, evidence_of
+from setpoint.testing.world_observer import WorldObserver, observer
 
 _FIELD_MANAGER = "test"
 Manifest = str | Path | AnyObject
@@ -39,6 +41,7 @@ class LocalServer(ClientLibraries):
         self._stack = ExitStack()
         self._manifests = manifests
         self._plane_options = plane
+        self._observer: WorldObserver | None = None
 
     def __enter__(self) -> Self:
         """Starts the server. Raises PlaneError, or the errors of the manifests."""
@@ -55,8 +58,12 @@ class LocalServer(ClientLibraries):
             client = self.plane.client(field_manager=_FIELD_MANAGER).with_options(namespace="default")
             self.client = SyncClient(client, _loop=thread)
             super().__init__(self.kubeconfig, stack)
+            self._first_revision = thread.run(self.plane.services.store.revision())
             self.apply(*self._manifests)
             self._stack = stack.pop_all()
+        self._observer = observer.get()
+        if self._observer is not None:
+            self._observer.opened(self)
         return self
 
     async def _start(self) -> None:
@@ -71,7 +78,16 @@ class LocalServer(ClientLibraries):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._observer is not None:
+            self._observer.closed(self, self._evidence(), error)
         self._stack.close()
+
+    async def evidence(self) -> Evidence:
+        """Returns the log, which stays readable after the end."""
+        return self._evidence()
+
+    def _evidence(self) -> Evidence:
+        return self.thread.run(evidence_of(self.plane, self._first_revision))
 
     def apply(self, *manifests: Manifest) -> list[Any]:
         """Applies objects: a path of a file or directory, a text of YAML documents, or an object. Waits until the

@@ -7,15 +7,24 @@ The mark takes the arguments of `testing.world`. Tests without a world are left 
 
 The fixtures `setpoint_server` and `kopf_operator` are for all tests, with any client: a server of the test's own, and
 kopf operators on that server.
+
+The report of a failed test has a section about its world or server: problems, reconciles, the latest revisions of the
+objects concerned, and the command that opens the saved archive.
 """
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from contextvars import Token
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from setpoint.testing.failure_recorder import TITLE, FailureRecorder
+from setpoint.testing.world_observer import observer
 
 if TYPE_CHECKING:
     from setpoint.testing.kopf import KopfOperator
@@ -28,9 +37,43 @@ _SERVER_MARK = (
 )
 
 
+_recorder_key = pytest.StashKey[FailureRecorder]()
+_token_key = pytest.StashKey[Token[WorldObserver | None]]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARK)
     config.addinivalue_line("markers", _SERVER_MARK)
+    recorder = config.stash[_recorder_key] = FailureRecorder(partial(_archive_directory, config))
+    config.stash[_token_key] = observer.set(recorder)
+
+
+def _archive_directory(config: pytest.Config) -> Path | None:
+    """Creates a directory below pytest's temporary directory; None without pytest's own plugin for such directories,
+    which has no other interface outside of fixtures."""
+    temporary: pytest.TempPathFactory | None = getattr(config, "_tmp_path_factory", None)
+    return None if temporary is None else temporary.mktemp("setpoint")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    token = config.stash.get(_token_key, None)
+    if token is not None:
+        observer.reset(token)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.config.stash[_recorder_key].begin()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
+    if report.failed and call.excinfo is not None:
+        text = item.config.stash[_recorder_key].section(item.name, str(call.excinfo.value))
+        if text:
+            report.sections.append((TITLE, text))
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ class Problem(Exception):  # noqa: N818 - the base of named events
         message: str,
         *,
         controller: str = "",
-        object: str = "",  # noqa: A002
+        object: str = "",  # noqa: A002 - the attribute's own name
         error: BaseException | None = None,
     ) -> None:
         super().__init__(message)

@@ -5,6 +5,7 @@ world, or at the end of the world. Failures that follow from faults of the test 
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from setpoint.testing.seen_request import Seen
 LOOP_LIMIT = 50
 # The number of problems that are kept, and of further ones that are named with the first.
 _MOST_PROBLEMS = 100
+_MOST_RUNS = 32
 _MOST_NAMED = 5
 _CREATED, _FORBIDDEN = 201, 403
 # The failures that a fault can cause.
@@ -81,8 +83,10 @@ class Strictness:
 
     def __init__(self, options: StrictOptions, faults: Faults, client: Client) -> None:
         self.options = options
-        # The last problems, also expected ones.
+        # The problems, also expected ones, and the last reconciles with the number of all.
         self.problems: list[Problem] = []
+        self.runs: deque[ReconcileRecord] = deque(maxlen=_MOST_RUNS)
+        self.run_count = 0
         self._faults = faults
         self._client = client
         self._loops = LoopDetector(options.loop_limit)
@@ -148,6 +152,7 @@ class Strictness:
 
     def single_ended(self, run: ReconcileRecord) -> "Unseen":
         """Returns the failure of a single reconcile, which fails the test only if the test never looks at it."""
+        self._keep(run)
         failure = self._failure_of(run)
         unseen = Unseen(failure if failure is not None and not self._is_expected(failure) else None)
         if unseen.problem is not None:
@@ -171,12 +176,17 @@ class Strictness:
     # The witness of the controllers
 
     def run_ended(self, run: ReconcileRecord) -> None:
+        self._keep(run)
         failure = self._failure_of(run)
         if failure is not None:
             self._record(failure)
         loop = self._loops.record_run(run)
         if loop:
             self._record_loop(run.controller, run.request.key, loop, self._loops.writers(run.controller, run.request))
+
+    def _keep(self, run: ReconcileRecord) -> None:
+        self.runs.append(run)
+        self.run_count += 1
 
     def hot_loop_found(self, controller: str, hot: HotLoop) -> None:
         key = hot.request.key

@@ -47,6 +47,8 @@ from setpoint.testing.single_reconcile import Ran
 from setpoint.testing.strictness import LOOP_LIMIT, Strictness, StrictOptions
 from setpoint.testing.templates import START, template
 from setpoint.testing.virtual_time import Passing
+from setpoint.testing.world_evidence import Evidence, evidence_of
+from setpoint.testing.world_observer import observer
 
 # The user of controllers with limited rights, and the rules that all controllers have: events and leader election.
 USER = "controllers"
@@ -72,15 +74,16 @@ class World:
     def __init__(
         self,
         plane: ControlPlane,
-        clock: Clock,
         client: Client,
         app: Client,
         rights: Rights,
         seed: int,
         strict: StrictOptions,
+        first_revision: int,
     ) -> None:
         self.plane = plane
-        self.clock = clock
+        self.clock: Clock = plane.services.clock
+        self._first_revision = first_revision
         # The installed classes: applied objects are checked before the server checks them.
         self._kinds: dict[GroupVersionKind, type[Resource]] = {}
         self.ids = SeededIds(seed)
@@ -94,7 +97,7 @@ class World:
         # All controllers so far, for the rights derived from their declarations.
         self._declared: list[Controller] = []
         self._managers: dict[Manager, _Started] = {}
-        self._passing = Passing(clock, self)
+        self._passing = Passing(self.clock, self)
 
     # Objects
 
@@ -328,6 +331,11 @@ class World:
         async with (await self.snapshot()).world() as found:
             yield found
 
+    async def evidence(self) -> Evidence:
+        """Returns the log, the last reconciles and the problems, which stay readable after the end."""
+        strict = self._strict
+        return await evidence_of(self.plane, self._first_revision, strict.runs, strict.run_count, strict.problems)
+
     # Shutdown
 
     async def close(self) -> None:
@@ -415,16 +423,43 @@ async def _opened(plane: ControlPlane, rights: Rights, seed: int, strict: Strict
     __tracebackhide__ = True
     async with plane, plane.client() as client:
         app = client if rights is None else plane.client(user=USER, groups=["system:authenticated"])
-        found = World(plane, plane.services.clock, client, app, rights, seed, strict)
-        failure: BaseException | None = None
-        try:
+        first = await plane.services.store.revision()
+        found = World(plane, client, app, rights, seed, strict, first)
+        async with _observed(found), _strict_end(found):
             yield found
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            await found.close()
-            found._strict.end(failure)
+
+
+@asynccontextmanager
+async def _observed(found: World) -> AsyncIterator[None]:
+    """Shows a world to the observer of this context, which describes the world if its test fails."""
+    __tracebackhide__ = True
+    seen_by, error = observer.get(), None
+    if seen_by is None:
+        yield
+        return
+    seen_by.opened(found)
+    try:
+        yield
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        seen_by.closed(found, await found.evidence(), error)
+
+
+@asynccontextmanager
+async def _strict_end(found: World) -> AsyncIterator[None]:
+    """Closes a world, and raises its problems, unless the test has failed by itself."""
+    __tracebackhide__ = True
+    failure: BaseException | None = None
+    try:
+        yield
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        await found.close()
+        found._strict.end(failure)
 
 
 @dataclass(frozen=True)
