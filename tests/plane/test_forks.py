@@ -237,7 +237,7 @@ async def test_the_copy_of_a_large_store_is_made_in_a_thread(
         found = original(*given)
         if copies == 1:
             purge = store.purge(Selection("/core/configmaps/default/a"), Purge("admin", 0.0, "leaked"))
-            asyncio.run_coroutine_threadsafe(purge, loop).result()  # type: ignore[arg-type]
+            asyncio.run_coroutine_threadsafe(purge, loop).result()
         return found
 
     monkeypatch.setattr(State, "copied", copied)

@@ -86,6 +86,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "kubeconfig": CommandEntry("setpoint.cli.admin.kubeconfig:kubeconfig", "Print the path of the kubeconfig."),
         "sessions": CommandEntry("setpoint.cli.admin.sessions:sessions", "List the apps running on this machine."),
         "dcp": CommandEntry("setpoint.cli.dcp.group:dcp", "Commands for clients of Microsoft's DCP."),
+        "fork": CommandEntry("setpoint.cli.admin.fork:fork", "Copy the control plane, and print a kubeconfig."),
         "purge": CommandEntry("setpoint.cli.admin.purge:purge", "Permanently remove past values of an object."),
         "clean": CommandEntry("setpoint.cli.admin.clean:clean", "Remove leftovers of ended sessions."),
         "export": CommandEntry(

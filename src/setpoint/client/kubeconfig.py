@@ -55,6 +55,10 @@ def _home_directory(environ: Mapping[str, str]) -> Path:
     return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
 
 
+# The fields with names of files, relative to the directory of the kubeconfig.
+_FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
 class KubeconfigSection:
     """A part of a file. Fields are checked when read; errors name the file, the line and the field."""
 
@@ -92,6 +96,11 @@ class KubeconfigSection:
 
     def fields(self) -> Object:
         return self._tree
+
+    def with_absolute_paths(self) -> Object:
+        """Returns a copy of the fields in which the names of files are valid in every directory."""
+        files = {name: str((self.directory / self.text(name)).absolute()) for name in _FILES if self.text(name)}
+        return {**self._tree, **files}
 
     def _of(self, name: str, kind: type[T], wanted: str, default: T) -> T:
         value = self._tree.get(name)
@@ -149,6 +158,19 @@ class Kubeconfig(NamedTuple):
         cluster = self._named(self._context(context), "cluster", self.clusters, needed=True)
         assert cluster is not None
         return cluster
+
+    def below(self, context: str, path: str) -> Object:
+        """Returns a kubeconfig with one context only, whose server is addressed below a path. Raises ConfigError."""
+        found = self._context(context)
+        user = self._named(found, "user", self.users)
+        cluster = self.cluster(context).with_absolute_paths()
+        cluster["server"] = f"{str(cluster.get('server', '')).rstrip('/')}{path}"
+        name = path.rstrip("/").rpartition("/")[2] or "default"
+        parts: Object = {"apiVersion": "v1", "kind": "Config", "current-context": name}
+        parts["clusters"] = [{"name": name, "cluster": cluster}]
+        parts["users"] = [{"name": name, "user": user.with_absolute_paths() if user is not None else {}}]
+        parts["contexts"] = [{"name": name, "context": {**found.fields(), "cluster": name, "user": name}}]
+        return parts
 
     def _context(self, context: str) -> KubeconfigSection:
         where = ", ".join(map(str, self.files))

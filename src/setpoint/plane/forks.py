@@ -34,7 +34,7 @@ class ForkedPlane(Protocol):
     async def __aexit__(self, kind: None, error: None, trace: None, /) -> None: ...
 
     async def answer(self, request: Request) -> Response:
-        """Answers a request of the peer that it names."""
+        """Answers a request of the peer that the request names."""
 
 
 P = TypeVar("P", bound=ForkedPlane)

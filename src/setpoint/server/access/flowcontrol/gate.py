@@ -21,6 +21,7 @@ With a simulated clock, only estimates are charged and no time is measured, so t
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from setpoint.objects.clock import SystemClock
@@ -477,18 +478,24 @@ class Gate:
         """Loads the current FlowSchemas and levels. The mandatory ones apply even if deleted."""
         stored_schemas, stored_levels = await self._schema_view.current(), await self._level_view.current()
         self._stale = False
-        levels = {tree["metadata"]["name"]: tree for tree in (*bootstrap_objects.levels()[:2], *stored_levels.values())}
+        mandatory_levels, mandatory_schemas = _mandatory()
+        levels = {tree["metadata"]["name"]: tree for tree in (*mandatory_levels, *stored_levels.values())}
         specs = {name: tree.get("spec") or {} for name, tree in levels.items()}
         limited = {name: spec.get("limited") or {} for name, spec in specs.items() if spec.get("type") == "Limited"}
         self._shares = {name: self._shares.get(name) or Share() for name in limited}
         for pool in self.pools.values():
             pool.share_out(limited, self._shares)
         self._level_uids = {name: tree["metadata"].get("uid", "") for name, tree in levels.items()}
-        mandatory = map(flow_schema, bootstrap_objects.schemas()[:2])
-        schemas = {schema.name: schema for schema in (*mandatory, *stored_schemas.values())}
+        schemas = {schema.name: schema for schema in (*mandatory_schemas, *stored_schemas.values())}
         # FlowSchemas that refer to a missing level are ignored.
         self._schemas = sorted(schema for schema in schemas.values() if schema.level in levels)
         self._flows.clear()
         self._by_name.clear()
         exempt = schemas[bootstrap_objects.EXEMPT]
         self._exempt = {reads: ExemptSeat(self, self._named(exempt, "", reads)) for reads in (True, False)}
+
+
+@cache
+def _mandatory() -> tuple[Sequence[Object], Sequence[FlowSchema]]:
+    """Returns the mandatory levels and FlowSchemas, which are the same in each server of a process."""
+    return bootstrap_objects.levels()[:2], [flow_schema(tree) for tree in bootstrap_objects.schemas()[:2]]
