@@ -91,8 +91,8 @@ _OF_SERVER = (b"kubernetes.io/bootstrapping", b"kube-aggregator.kubernetes.io/au
 
 
 def _by_version(answer: Answer) -> bytes:
-    """The body; that of a list with generated names in the order of their contents and last writes, which is the same on
-    both servers. The order of random names would number the uids."""
+    """The body; that of a list with generated names in the order of their contents and last writes, which is the same
+    on both servers. The order of random names would number the uids."""
     body, kinds = answer.body, answer.header("content-type")
     if _is_json(kinds) and any(label in body for label in _OF_SERVER):
         body = _without_start_order(body)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from setpoint.testing.failure_recorder import TITLE, FailureRecorder
-from setpoint.testing.world_observer import observer
+from setpoint.testing.world_observer import WorldObserver, observer
 
 if TYPE_CHECKING:
     from setpoint.testing.kopf import KopfOperator
