@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from setpoint.controller.run_record import ReconcileRecord
+from setpoint.past.archive.format import LogOf
 from setpoint.plane import ControlPlane
-from setpoint.session.archive.format import LogOf
 from setpoint.session.archive.sources import Owner
 from setpoint.store.contract import LogEntry
 from setpoint.store.memory import MemorySnapshot, MemoryStore
@@ -49,6 +49,8 @@ async def evidence_of(
 
 class EvidenceSource:
     """The log of an evidence as the source of an archive."""
+
+    notes: Sequence[str] = ()
 
     def __init__(self, store: MemorySnapshot) -> None:
         self._snapshot = store
