@@ -113,6 +113,18 @@ async def test_a_key_takes_the_highest_priority_that_it_was_added_with(queue: Qu
     assert order(queue) == ["c", "b", "a"]
 
 
+async def test_a_key_that_is_worked_on_comes_again_with_the_highest_priority(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    queue.add("a", priority=LOW_PRIORITY)
+    assert queue.pop().key == "a"
+    queue.add("a", priority=LOW_PRIORITY)
+    queue.add("a", priority=5)
+    queue.add("b")
+    queue.done("a")
+    assert order(queue) == ["a", "b"]
+
+
 async def test_nobody_waits_for_ever_however_much_that_is_more_important_keeps_coming(
     queue: Queue[str], clock: ManualClock
 ) -> None:

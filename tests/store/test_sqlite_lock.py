@@ -1,10 +1,15 @@
 """The lock of a store file, within one process: such locks belong to open files, not to processes."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from setpoint.objects.provenance import Actor
+from setpoint.store.contract import ABSENT, ExpectationFailed
+from setpoint.store.sqlite import SqliteStore
 from setpoint.store.sqlite.errors import DiskFailed, InUse
 from setpoint.store.sqlite.lock import Lock
 
@@ -87,3 +92,33 @@ def test_a_file_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
     with pytest.raises(DiskFailed, match=r"store\.db cannot be locked"):
         lock.lock_file(tmp_path / "store.db")
     lock.release(clean=True)
+
+
+async def test_a_durable_commit_is_acknowledged_in_the_lock_file(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db")
+
+    def acknowledged() -> int:
+        return int((tmp_path / "store.db.lock").read_text().splitlines()[0])
+
+    before = acknowledged()
+    with pytest.raises(ExpectationFailed):
+        await store.commit("/a", b"1", 7, Actor("alice"))
+    assert acknowledged() == before, "a refused commit changes nothing"
+    revision = await store.commit("/a", b"1", ABSENT, Actor("alice"))
+    assert acknowledged() == revision > before
+    await store.close()
+
+
+def test_a_process_that_does_not_close_its_store_ends(tmp_path: Path) -> None:
+    program = """
+import asyncio, sys
+from setpoint.store.sqlite import SqliteStore
+
+async def main():
+    global store
+    store = await SqliteStore.open(sys.argv[1])
+
+asyncio.run(main())
+"""
+    command = [sys.executable, "-W", "ignore", "-c", program, str(tmp_path / "store.db")]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0

@@ -85,6 +85,29 @@ async def test_an_object_that_is_deleted_meanwhile_is_created_again() -> None:
         assert await data(it, "one") == {"a": "2"}
 
 
+async def test_an_exact_plan_creates_and_changes_objects() -> None:
+    async with world() as it:
+        await it.own().add(config_map("one", a="1")).apply()
+        own = it.own().add(config_map("one", a="2"), config_map("two"))
+        result = await own.apply(await own.plan())
+        assert [each.name for each in result.written] == ["one", "two"]
+        assert (await data(it, "one"), await data(it, "two")) == ({"a": "2"}, {"a": "1"})
+
+
+async def test_an_apply_does_not_depend_on_the_version_that_was_read() -> None:
+    async with world() as it:
+        await it.own().add(config_map("one", a="1")).apply()
+        count = len(it.requests.writes)
+
+        async def faster(call: Call) -> None:
+            await it.direct.patch(CONFIG_MAP, merge({"data": {"b": "1"}}), "one", "default")
+
+        it.requests.before = faster
+        await it.own().add(config_map("one", a="2")).apply()
+        assert await data(it, "one") == {"a": "2", "b": "1"}
+        assert len(it.requests.writes) - count == 1, "the write of another field is no conflict"
+
+
 async def test_an_exact_plan_is_not_adjusted_to_writes_of_others() -> None:
     async with world() as it:
         await it.own().add(config_map("one", a="1")).apply()
