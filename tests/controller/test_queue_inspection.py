@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from setpoint.controller.queue import _SPARE, LOW_PRIORITY, Queue, ShutDown
+from setpoint.controller.queue import _SPARE, LOW_PRIORITY, MOST_REASONS, Queue, ShutDown
 from setpoint.controller.request import Request
 from setpoint.objects.clock import ManualClock
 
@@ -238,3 +238,51 @@ async def test_a_low_key_goes_first_after_the_longest_wait(queue: Queue[str], cl
     clock.advance(0.5)
     queue.add("high")
     assert queue.pop().key == "low"
+
+
+# Copies
+
+
+async def test_a_copy_has_the_same_keys_in_the_same_order_and_at_the_same_times(clock: ManualClock) -> None:
+    first, second = Queue[str](clock=clock), Queue[str](clock=clock)
+    first.add("low", "old", priority=LOW_PRIORITY)
+    first.add("a", "changed")
+    first.add("b")
+    for number in range(MOST_REASONS + 2):
+        first.add("b", f"reason {number}")
+    first.add_after("late", 9, "requeue")
+    first.add_after("soon", 2, priority=3)
+    assert [first.add_rate_limited("failing") for _ in range(2)]
+    second.add("forgotten")
+    second.restore(first.state())
+    assert second.state() == first.state()
+    assert (len(second), second.delayed, second.retries("failing")) == (3, 3, 2)
+    assert second.add_rate_limited("failing") == first.add_rate_limited("failing")
+    for queue in (first, second):
+        found = [queue.pop() for _ in range(3)]
+        assert [(item.key, item.priority) for item in found] == [("a", 0), ("b", 0), ("low", LOW_PRIORITY)]
+        assert found[0].reasons == ("changed",)
+        assert (len(found[1].reasons), found[1].more) == (MOST_REASONS, 2)
+    await pass_time(clock, 2)
+    for queue in (first, second):
+        assert "soon" in {queue.pop().key for _ in range(len(queue))}
+        queue.shut_down()
+
+
+async def test_a_queue_with_a_key_in_process_cannot_be_copied(queue: Queue[str]) -> None:
+    queue.add("a")
+    queue.pop()
+    with pytest.raises(RuntimeError, match="a: being processed; a queue can be copied only while no key is"):
+        queue.state()
+    queue.done("a")
+    assert queue.state().waiting == ()
+
+
+async def test_a_restored_key_wakes_a_worker(queue: Queue[str], clock: ManualClock) -> None:
+    other = Queue[str](clock=clock)
+    other.add("a")
+    waiting = asyncio.ensure_future(queue.get())
+    await asyncio.sleep(0)
+    queue.restore(other.state())
+    assert (await asyncio.wait_for(waiting, 60)).key == "a"
+    other.shut_down()

@@ -378,8 +378,9 @@ async def test_the_inventory_of_a_cluster_scoped_owner_goes_with_it() -> None:
 async def test_the_sets_of_living_owners_are_no_orphans() -> None:
     async with world() as it:
         await it.own(owner=await it.owner(), how=How(owner_references=False)).add(config_map("one")).apply()
-        assert await purge_orphans(it.direct, field_manager=MANAGER) == []
-        assert await it.names() == {"one"}
+        await it.own("free").add(config_map("two")).apply()
+        assert await purge_orphans(it.direct, field_manager=MANAGER) == [], "a set without an owner is no orphan"
+        assert await it.names() == {"one", "two"}
 
 
 @pytest.mark.feature("E56")

@@ -358,10 +358,16 @@ async def test_a_server_that_drops_the_record_is_named(caplog: pytest.LogCapture
 
 
 async def test_a_kind_without_generations_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    chain = Chain("v1/ConfigMap")
+    chain, calls = Chain("v1/ConfigMap"), list[str]()
     chain.on_change("charge", once=True)(_nothing)
+
+    @chain.on_change("notify", after=["charge"])
+    async def notify(ctx: HandlerContext, found: Object) -> None:
+        calls.append(found["metadata"]["name"])
+
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
     async with testing.world(objects=[config_map]) as world:
         with world.expect(TerminalError):
             await world.run(chain)
         assert "objects of this kind have no generation: remove once=True" in caplog.text
+        assert calls == [], "a handler after one that failed is not called"

@@ -158,7 +158,9 @@ def test_rows_are_centred_and_the_picture_has_a_margin_on_all_sides() -> None:
     sizes = {name: right - left for name, (left, _, right, _) in boxes_of(tree).items()}
     assert sizes["First"] == pytest.approx(sizes["Left"])
     assert sizes["First"] < sizes["AStateWithAVeryLongName"]
-    assert 2 * float(end.attrib["rx"]) < sizes["First"], "an end is smaller than a state"
+    assert 60 < 2 * float(end.attrib["rx"]) < sizes["First"], "an end is smaller than a state, with space for its text"
+    [title] = [float(each.attrib["y"]) for each in tree.iter(_name("text")) if each.get("class") == "title"]
+    assert 0 < boxes_of(tree)["First"][1] - title < 30, "the first state is directly below the title"
 
 
 def test_the_pictures_of_several_graphs_are_below_each_other() -> None:

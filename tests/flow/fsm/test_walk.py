@@ -194,6 +194,8 @@ async def test_a_wait_beyond_its_deadline_says_so_and_goes_on() -> None:
         await world.turn(60, controller)
         told = await world.is_so("Slow=False/DeadlineExceeded", "Ready=False/DeadlineExceeded")
         assert told["Slow"]["message"] == "for more than 60 s: Pending"
+        await settle(controller)
+        assert controller.runs[-1].requeue_after == 300  # the deadline is over: only the wait counts
         answers[0] = Done()
         await world.turn(300, controller)
         await world.is_so("Ready=True/Ready")

@@ -71,6 +71,15 @@ async def test_who_approves_must_be_allowed_to_for_the_signer(names: tuple[str, 
         )
 
 
+async def test_the_server_sets_the_times_of_an_approval(api: Api) -> None:
+    made = await api("POST", REQUESTS, signing_request())
+    made.body["status"] = {"conditions": [APPROVED]}
+    [first] = (await api("PUT", f"{REQUESTS}/r/approval", made.body)).body["status"]["conditions"]
+    assert first["lastUpdateTime"] == first["lastTransitionTime"] != ""
+    labelled = await api.merge(f"{REQUESTS}/r", {"metadata": {"labels": {"a": "b"}}})
+    assert labelled.body["status"]["conditions"] == [first], "a later write does not change them"
+
+
 async def test_who_signs_must_be_allowed_to_for_the_signer() -> None:
     async with new_api(access=AccessControl(authorizer=AllBut(("sign", "signers")))) as api:
         made = await api("POST", REQUESTS, signing_request())
