@@ -94,6 +94,20 @@ async def test_the_answers_are_the_same_but_for_what_is_each_requests_own(
     assert len(repeated) >= 3
 
 
+async def test_repeated_reads_are_counted_like_all_others(plane: ControlPlane, wire: Wire, repeated: list[str]) -> None:
+    async def count() -> float:
+        _, _, body = await wire.get("/metrics")
+        lines = [line for line in body.decode().splitlines() if line.startswith("apiserver_request_total{")]
+        wanted = ('resource="configmaps"', 'verb="GET"', 'code="200"')
+        return sum(float(line.rpartition(" ")[2]) for line in lines if all(label in line for label in wanted))
+
+    before = await count()
+    for _ in range(5):
+        await wire.get(f"{CONFIG_MAPS}/a")
+    assert len(repeated) >= 3
+    assert await count() == before + 5
+
+
 async def test_other_objects_of_the_collection_and_every_change_are_seen_at_once(
     plane: ControlPlane, wire: Wire, repeated: list[str]
 ) -> None:
