@@ -106,6 +106,14 @@ def test_copies_that_double_the_document_are_stopped() -> None:
     assert failure.value.why == 'copy "/a/-": the copies of the patch exceed 3145728 bytes'
 
 
+def test_copies_up_to_the_limit_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonpatch, "MAX_COPIED_BYTES", 12)
+    copies = [{"op": "copy", "from": "/a", "path": f"/{name}"} for name in "bcd"]
+    assert patched({"a": "four"}, copies[:2]) == {"a": "four", "b": "four", "c": "four"}, "six bytes each, with quotes"
+    with pytest.raises(PatchFailed):
+        patched({"a": "four"}, copies)
+
+
 def test_many_small_copies_are_fine() -> None:
     result = patched({"a": ["x"], "b": []}, [{"op": "copy", "from": "/a", "path": "/b/-"}] * 5000)
     assert len(result["b"]) == 5000

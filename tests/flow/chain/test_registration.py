@@ -172,6 +172,30 @@ async def test_what_is_registered_together_is_called_when_the_block_ended_well(w
 
 
 @pytest.mark.feature("E9")
+async def test_a_handler_of_a_block_has_the_finalizer_of_its_chain_and_can_be_removed(world: World) -> None:
+    chain, calls = maps(finalizer="example.com/maps"), list[str]()
+    await world.create()
+    await world.run(chain)
+    async with chain.registration() as new:
+
+        @new.on_remove("clean-up")
+        async def clean_up(ctx: HandlerContext, obj: Object) -> None:
+            calls.append("clean-up")
+
+        @new.on_change("count")
+        async def count(ctx: HandlerContext, obj: Object) -> None:
+            calls.append("count")
+
+    await until(lambda: calls == ["count"])
+    assert (await world.get())["metadata"]["finalizers"] == ["example.com/maps"]
+    await count.remove()
+    assert [each.name for each in chain.handlers] == ["clean-up"]
+    await world.delete()
+    await world.is_gone()
+    assert calls == ["count", "clean-up"]
+
+
+@pytest.mark.feature("E9")
 @pytest.mark.parametrize("fails", ["in the block", "at its end"])
 async def test_nothing_is_left_of_a_registration_that_failed(world: World, fails: str) -> None:
     configs, secrets, calls = maps(), Chain("v1/Secret"), list[str]()
