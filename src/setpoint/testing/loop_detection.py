@@ -67,7 +67,7 @@ class LoopDetector:
         return f"{name} triggered {number} reconciles in a row{f' by changes of {changed}' if changed else ''}"
 
     def writers(self, controller: str, request: Request) -> list[str]:
-        """Returns the controllers whose writes triggered the last reconciles of an object."""
+        """Returns the controllers that triggered the last reconciles of an object by their writes."""
         return list(self._streaks.get((controller, request), _Streak()).writers)
 
     def _trigger(self, trigger: Trigger, streak: _Streak) -> str | None:

@@ -32,13 +32,13 @@ class Problem(Exception):  # noqa: N818 - the base of named events
         self._traceback = None if error is None else author_traceback(error.__traceback__)
 
     def is_a(self, kinds: tuple[type[BaseException], ...], match: str = "") -> bool:
-        """Returns True if the problem, or the exception behind it, is of one of these classes, and its text matches."""
+        """Returns True if the problem or its exception is of one of these classes, and the text matches."""
         if not isinstance(self, kinds) and not isinstance(self.error, kinds):
             return False
         return not match or re.search(match, str(self)) is not None
 
     def chained(self) -> "Problem":
-        """Returns the problem with the exception behind it as its cause."""
+        """Returns the problem with its exception as the cause."""
         if self.error is not None:
             self.__cause__ = self.error.with_traceback(self._traceback)
         return self
@@ -57,7 +57,7 @@ class ReconcileLoop(Problem):
 
 
 class UndeclaredWrite(Problem):
-    """A controller wrote a kind that it does not declare; the role derived from its declaration lacks the right."""
+    """A controller wrote a kind without declaring the kind; the role derived from its declaration lacks the right."""
 
 
 def author_traceback(found: TracebackType | None) -> TracebackType | None:

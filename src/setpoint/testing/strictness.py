@@ -151,7 +151,7 @@ class Strictness:
             self._pending.clear()
 
     def single_ended(self, run: ReconcileRecord) -> "Unseen":
-        """Returns the failure of a single reconcile, which fails the test only if the test never looks at it."""
+        """Returns the failure of a single reconcile, which fails the test only if the test never reads the failure."""
         self._keep(run)
         failure = self._failure_of(run)
         unseen = Unseen(failure if failure is not None and not self._is_expected(failure) else None)
@@ -303,14 +303,14 @@ class Strictness:
         return f"add owns=[{KindRef(kind).code}] to the controller, or {rule} for objects that are not its children"
 
     def observed(self, client: Client) -> Client:
-        """Returns a copy of the test's client whose writes count as writes from outside."""
+        """Returns a copy of the test's client; writes of the copy count as writes from outside."""
         made = copy(client)
         made.transport = OutsideWrites(client, self._loops)
         return made
 
 
 class Unseen:
-    """The failure of a single reconcile until the test looks at it."""
+    """The failure of a single reconcile until the test reads the failure."""
 
     def __init__(self, problem: Problem | None) -> None:
         self.problem = problem

@@ -19,7 +19,7 @@ _MILLI = -3
 
 
 class PodResizeValidator(Plugin):
-    """Refuses the resize of a pod whose node does not exist, does not run Linux or has fewer resources."""
+    """Refuses the resize of a pod on a node that does not exist, does not run Linux or has fewer resources."""
 
     name = "PodResizeValidator"
 
