@@ -27,6 +27,7 @@ BEYOND = {
     "crud-dropped-and-defaulted": "the server drops fields of features that are off",
     "crud-pod-disabled-features": "the server drops fields of features that are off",
     "ssa-empty-list-in-atomic-list": "an empty list that the server reads as none",
+    "ssa-fraction-in-atomic-list": "the server drops fractions of seconds",
     "crud-eviction-responders": "the server drops fields of features that are off",
     "err-event-order": "a review is not stored",
     "err-node-ranges": "admission adds a taint",

@@ -51,6 +51,8 @@ class Strategy:
     counts_empty_in: ClassVar[str] = ""
     # True if validation distinguishes empty lists from absent ones.
     validates_empty: ClassVar[bool] = False
+    # The lists that get no default if the client sends an empty one.
+    without_default: ClassVar[Sequence[str]] = ()
     # True if the kind has rules in `decoding_fault`, and in `validate_before_metadata`.
     has_decoding_faults: ClassVar[bool] = False
     validates_before_metadata: ClassVar[bool] = False

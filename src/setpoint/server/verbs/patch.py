@@ -213,10 +213,15 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         _refuse_versionless(context, resource, change, options, change.text(resource, before), tree)
     if resource.is_custom and context.info.subresource == "status" and type(tree) is dict:
         tree = _as_stored_kind(context, resource, tree, options)
+    lost: list[str] = []
     try:
-        if resource.is_custom and _is_of_core_group(tree):
-            # An error of the validation, like another kind.
+        if resource.is_custom and _is_other_kind(tree, resource):
+            # An error of the validation.
             context.keeps_managers = True
+            if is_unknown_version(tree, resource) and tree["kind"] == resource.kind:
+                # A version without a schema has no fields.
+                lost = sorted(tree.keys() - META_FIELDS)
+                tree = {name: value for name, value in tree.items() if name in META_FIELDS}
         else:
             tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
         if resource.strategy.counts_empty_in:
@@ -227,6 +232,9 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
             shown = change.text(resource, before)
             raise _invalid_patch(shown, f"Object 'Kind' is missing in '{shown}'") from None
         if resource.is_custom and isinstance(error, BadRequest):
+            if type(tree) is dict and tree.get("apiVersion", "") is None:
+                why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+                raise _invalid_patch(change.text(resource, before), why) from None
             try:
                 claimed_kind(tree)
             except ValueError as wrong:
@@ -245,7 +253,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     elif len(unknown) > 1:
         unknown = resource.shape.normalize(change.in_order(resource, before))
     if context.keeps_managers:
-        unknown = []  # the fields of another kind are not known
+        unknown = lost  # the fields of another kind are not known
     faults = [*change.repeated, *map(unknown_field, unknown)]
     if faults and options.field_validation == STRICT:
         raise _invalid_patch(change.text(resource, before), strict_decoding_text(faults))
@@ -256,13 +264,13 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     return tree
 
 
-def _is_of_core_group(tree: Json) -> bool:
-    """Returns True if the kind of an object has no group."""
+def _is_other_kind(tree: Json, resource: Resource) -> bool:
+    """Returns True if a patched custom resource names another kind or version."""
     try:
         claimed = claimed_kind(tree)
     except ValueError:
         return False
-    return bool(claimed.version and claimed.kind and not claimed.group)
+    return bool(claimed.version and claimed.kind and claimed != resource.gvk)
 
 
 def _as_stored_kind(context: Context, resource: Resource, tree: Object, options: WriteOptions) -> Object:
@@ -380,10 +388,10 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         if uid := metadata.get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise Conflict.of(resource.group_resource, info.name, why)
+        _check_place(context, resource, tree)
         if (version := metadata.pop("resourceVersion", "")) and not version.isdigit():
             # kube-apiserver answers with an error of its own, as for updates.
             raise BadRequest(f"strconv.ParseUint: parsing {quote(version)}: invalid syntax")
-        _check_place(context, resource, tree)
         return await create_object(context, resource, tree, options, managed=True)
 
     return await update_object(

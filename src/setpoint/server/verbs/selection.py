@@ -58,9 +58,9 @@ async def _start(context: Context, resource: Resource, options: ListOptions, sco
     store, clock = context.services.store, context.services.clock
     revision = options.revision
     if options.continue_token:
+        position = continuation.decode(options.continue_token)
         if revision:
             raise BadRequest("specifying resource version is not allowed when using continue")
-        position = continuation.decode(options.continue_token)
         at = position.revision if position.revision > NEWEST else None
         if at is not None and not await is_within_reach(context, resource, at):
             raise Expired.listing(continuation.encode(position._replace(revision=NEWEST)))

@@ -5,7 +5,7 @@ errors show `[]` for an empty list and `null` for an absent one.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from operator import is_
 from typing import cast
 
@@ -19,7 +19,10 @@ from setpoint.server.registry.kinds.gotypes.empty_lists import struct_inside
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 
-_EMPTY = re.compile(rb"\[\s*\]|\{\s*\}")
+# A time with a fraction of a second.
+_FRACTION = r"T\d\d:\d\d:\d\d\.\d*[1-9]"
+_FRACTION_TEXT = re.compile(_FRACTION)
+_DROPPED = re.compile(rb"\[\s*\]|\{\s*\}|" + _FRACTION.encode())
 _SHOWN_SELECTORS = ("nodeSelector", "scopeSelector")
 # The field that a subresource writes.
 _PARTS = {"ephemeralcontainers": ("spec", "ephemeralContainers")}
@@ -41,20 +44,20 @@ def as_sent(
         return found
     sent = _sent(context.sent_object(), resource, subresource)
     whole: Object = copy(tree)
-    if not _put_empty(whole, sent, resource.definition):
+    if not _put_empty(whole, sent, resource.definition, resource.strategy.without_default):
         return found
     again = check(whole)
     return again if again.errors or resource.strategy.validates_empty else found
 
 
 def with_empty_items(context: Context, resource: Resource, tree: Object, subresource: str) -> Object:
-    """Returns an object with the empty lists and maps inside the items of lists that have one owner, as sent. Whoever
-    writes them owns the list: kube-apiserver compares such lists as Go values, in which an absent list is not an empty
-    one. Returns the same object if there are none."""
+    """Returns an object with the empty lists and maps, and the fractions of seconds, in items of lists with one owner, as
+    sent. Whoever writes them owns the list: kube-apiserver compares such lists as Go values, in which an absent list is
+    not an empty one. Returns the same object if there are none."""
     body = context.request.body
     if resource.is_custom or context.sent_object is None or subresource not in ("", "status"):
         return tree
-    if not _EMPTY.search(body):
+    if not _DROPPED.search(body):
         return tree
     sent = context.sent_object()
     return cast(Object, _with_empty(tree, sent, resource.shape.type, False, False)) if type(sent) is dict else tree
@@ -79,6 +82,8 @@ def _with_empty(value: Json, sent: Json, kind: Type, is_whole: bool, is_item: bo
         if name not in value:
             if is_item and (given == [] or (given == {} and isinstance(inner, MapType) and not inner.fields)):
                 found[name] = given
+        elif is_item and type(given) is str and given != value[name] and _FRACTION_TEXT.search(given):
+            found[name] = given
         elif (new := _with_empty(value[name], given, inner, is_whole or kind.atomic, is_item)) is not value[name]:
             found[name] = new
     return {**value, **found} if found else value
@@ -105,7 +110,7 @@ def _sent(tree: Json, resource: Resource, subresource: str) -> Object:
     return {name: value for name, value in tree.items() if name != "metadata" and (name in status) is writes_status}
 
 
-def _put_empty(tree: Object, sent: Object, definition: str) -> bool:
+def _put_empty(tree: Object, sent: Object, definition: str, without_default: Collection[str]) -> bool:
     """Adds the empty lists and maps, in place; returns False if there are none. `definition` is that of the tree, or
     empty if the tree is a map."""
     found = False
@@ -121,13 +126,13 @@ def _put_empty(tree: Object, sent: Object, definition: str) -> bool:
         if inner.endswith(".LabelSelector"):
             continue  # as above, under another name
         if value == [] or value == {}:
-            if mine is None:
+            if mine is None or name in without_default:
                 tree[name] = value
                 found = True
         elif type(value) is dict and type(mine) is dict:
-            found = _put_empty(mine, value, inner) or found
+            found = _put_empty(mine, value, inner, without_default) or found
         elif type(value) is list and type(mine) is list and len(mine) == len(value):
             for own, item in zip(mine, value, strict=True):
                 if type(own) is dict and type(item) is dict:
-                    found = _put_empty(own, item, inner) or found
+                    found = _put_empty(own, item, inner, without_default) or found
     return found

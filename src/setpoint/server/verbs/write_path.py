@@ -360,7 +360,8 @@ def _is_other_kind(tree: Object, resource: Resource) -> bool:
 def _kind_of(resource: Resource, tree: Object) -> GroupKind:
     if not _is_other_kind(tree, resource):
         return resource.stored_kind
-    return GroupKind(resource.group if "/" in tree["apiVersion"] else "", tree["kind"])
+    group = tree["apiVersion"].rpartition("/")[0]
+    return GroupKind(group, tree["kind"])
 
 
 def _refuse_kind(resource: Resource, tree: Object, old: Object | None, name: str, *, quick: bool) -> None:

@@ -66,6 +66,8 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
     )
     keeps_generation = True
     annotations_of_full_object = CARRIED
+    validates_empty = True
+    without_default = ("policies",)
     columns = (
         NAME,
         Column("Reference", _reference),
