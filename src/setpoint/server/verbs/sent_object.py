@@ -51,9 +51,9 @@ def as_sent(
 
 
 def with_empty_items(context: Context, resource: Resource, tree: Object, subresource: str) -> Object:
-    """Returns an object with the empty lists and maps, and the fractions of seconds, in items of lists with one owner, as
-    sent. Whoever writes them owns the list: kube-apiserver compares such lists as Go values, in which an absent list is
-    not an empty one. Returns the same object if there are none."""
+    """Returns an object with the empty lists and maps, and the fractions of seconds, as sent in items of lists with one
+    owner. Whoever writes them owns the list: kube-apiserver compares such lists as Go values, in which an absent list
+    is not an empty one. Returns the same object if there are none."""
     body = context.request.body
     if resource.is_custom or context.sent_object is None or subresource not in ("", "status"):
         return tree
