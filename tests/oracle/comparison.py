@@ -96,6 +96,8 @@ def _by_version(answer: Answer) -> bytes:
     body, kinds = answer.body, answer.header("content-type")
     if _is_json(kinds) and any(label in body for label in _OF_SERVER):
         body = _without_start_order(body)
+    if _is_json(kinds) and b'"EventList"' in body:
+        body = _without_own_events(body)
     if b"generateName" not in body or not re.search(b'(?:items|rows)"?:', body) or _is_protobuf(answer):
         return body
     try:
@@ -120,6 +122,23 @@ def _without_start_order(body: bytes) -> bytes:
     except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
         return body
     return msgspec.json.encode(tree)
+
+
+def _without_own_events(body: bytes) -> bytes:
+    """A list without the Events that controllers inside kube-apiserver write about addresses and ports."""
+    try:
+        tree = msgspec.json.decode(body)
+        tree["items"] = [item for item in tree["items"] if _reporter(item) not in _OWN_REPORTERS]
+    except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
+        return body
+    return msgspec.json.encode(tree)
+
+
+_OWN_REPORTERS = ("ipallocator-repair-controller", "portallocator-repair-controller")
+
+
+def _reporter(event: Any) -> Any:
+    return event.get("reportingComponent") or event.get("reportingController")
 
 
 def _place(row: Any) -> tuple[str, int]:

@@ -13,6 +13,12 @@ from tests.oracle.wire import Address, Answer, Connection
 
 # Caches of the real server follow its store after a moment. A read that differs is repeated after these seconds.
 _PATIENCE = (0.02, 0.1)
+# The endpoints of the Service `kubernetes`, which the real server does not write: its peers are started without its
+# reconciler of endpoints.
+_OWN_ENDPOINTS = (
+    "/api/v1/namespaces/default/endpoints/kubernetes",
+    "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes",
+)
 # The attempts with a request that writes no object: the real server names one of several faults in the random order of
 # a Go map, and asks one of several ServiceCIDRs.
 _RANDOM_ATTEMPTS = 8
@@ -87,6 +93,8 @@ class Pair:
                 for answer in self.exchange(request, names):
                     if answer.code not in (201, 409):
                         raise RuntimeError(f"{path}: {answer.code} {answer.body[:500]!r}")
+        for path in _OWN_ENDPOINTS:
+            self.exchange(Request("DELETE", path), names)
         end = time.monotonic() + _READY_SECONDS
         probes = [
             Request("GET", "/apis/oracle.example.com/v1/gauges"),

@@ -147,12 +147,25 @@ def _read_object(context: Context, resource: Resource, validation: str) -> Objec
             raise BadRequest.not_decodable(resource.kind, resource.version, error.why) from None
         raise
     except BadRequest:
+        if resource.is_custom:
+            _check_metadata(body.tree, resource)
         if resource.is_custom and validation != IGNORE:
             for text in body.repeated if validation != STRICT else ():
                 context.warn(text)
             warn_of_all(context, body.tree, resource)
         raise
     return normalize(context, resource, tree, body, validation)
+
+
+def _check_metadata(tree: Json, resource: Resource) -> None:
+    """Raises BadRequest for malformed metadata, whose error comes before that of another version."""
+    if type(tree) is not dict or type(tree.get("apiVersion", "")) is not str or type(tree.get("kind")) is not str:
+        return
+    try:
+        objectmeta.coerce(tree.get("metadata"))
+    except ValueError as error:
+        version = tree.get("apiVersion", "").rpartition("/")[2]
+        raise BadRequest.not_decodable(resource.kind, version, str(error), claimed=tree["kind"]) from None
 
 
 def normalize(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:

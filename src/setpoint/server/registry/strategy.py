@@ -56,6 +56,8 @@ class Strategy:
     # True if the kind has rules in `decoding_fault`, and in `validate_before_metadata`.
     has_decoding_faults: ClassVar[bool] = False
     validates_before_metadata: ClassVar[bool] = False
+    # True if the write path must call `is_change`.
+    compares_sent: ClassVar[bool] = False
     # True if a PUT may omit resourceVersion.
     allows_unconditional_update: ClassVar[bool] = True
     # The versions in which a PUT may omit resourceVersion in any case.
@@ -206,6 +208,10 @@ class Strategy:
         """Returns True if validation of a change of the stored object distinguishes empty lists and maps from absent
         ones."""
         return self.validates_empty
+
+    def is_change(self, sent: Object) -> bool:
+        """Returns True if an object as sent has values that increment the generation, although they are not stored."""
+        return False
 
     def bumps_generation(self, tree: Object, old: Object) -> bool:
         """Returns True if an update changed a field that increments the generation: all but the metadata and the

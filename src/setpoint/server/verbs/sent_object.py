@@ -89,6 +89,12 @@ def _with_empty(value: Json, sent: Json, kind: Type, is_whole: bool, is_item: bo
     return {**value, **found} if found else value
 
 
+def is_change(context: Context, resource: Resource) -> bool:
+    """Returns True if the object as sent has values that count as a change, although they are not stored."""
+    sent = None if context.sent_object is None else context.sent_object()
+    return type(sent) is dict and resource.strategy.is_change(sent)
+
+
 def self_link(context: Context) -> str:
     """Returns the selfLink of the object as sent, which decoding drops; empty if there is none."""
     tree = None if context.sent_object is None else context.sent_object()

@@ -28,7 +28,7 @@ from setpoint.server.registry.kinds.core.pod.disabled_fields import drop_disable
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, options_object
-from setpoint.server.verbs.sent_object import as_sent, self_link, with_empty_items
+from setpoint.server.verbs.sent_object import as_sent, is_change, self_link, with_empty_items
 from setpoint.server.verbs.stored_object import (
     check_preconditions,
     is_finished,
@@ -516,7 +516,9 @@ async def _changed(
         new = lens.put(new, operation.object) if lens else operation.object
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)
     await _run(context, is_long, partial(prepare_for_update, resource, new, old, subresource))
-    if context.has_empty_list and not subresource:
+    if not subresource and (
+        context.has_empty_list or (resource.strategy.compares_sent and is_change(context, resource))
+    ):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     if resource.strategy.stamps:
         resource.strategy.stamp(new, old, format_time(services.clock.now()))

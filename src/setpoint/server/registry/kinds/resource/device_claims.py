@@ -294,7 +294,8 @@ def validate_status(tree: Object, old: Object) -> list[FieldError]:
 
 def _shown_consumer(consumer: Object) -> RawJson:
     names = ("apiGroup", "resource", "name", "uid")
-    return RawJson(msgspec.json.encode({name: consumer[name] for name in names if consumer.get(name)}).decode())
+    shown = {name: consumer.get(name) or "" for name in names if name != "apiGroup" or consumer.get(name)}
+    return RawJson(msgspec.json.encode(shown).decode())
 
 
 def _validate_consumer(consumer: Object, path: str) -> list[FieldError]:

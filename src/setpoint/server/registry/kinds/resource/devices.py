@@ -1,5 +1,6 @@
 """Devices that pods can claim: DeviceClasses, ResourceClaims and device taints."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
@@ -30,6 +31,7 @@ from setpoint.server.registry.kinds.validation.values import label, wrong
 from setpoint.server.registry.strategy import Column
 
 _MAX_CONFIG, _MAX_CONDITIONS = 32, 8
+_FRACTION = re.compile(r"T\d\d:\d\d:\d\d\.\d*[1-9]")
 
 
 class DeviceClassStrategy(ValidatingStrategy):
@@ -200,6 +202,7 @@ class DeviceTaintRuleStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     unconditional_versions = ("v1alpha3", "v1beta2")
     defaults_times = True
+    compares_sent = True
     stamps = True
     declared_rules = ("spec.taint.effect Required", "spec.taint.effect NotSupported")
     status_writes_metadata = False
@@ -217,6 +220,10 @@ class DeviceTaintRuleStrategy(ValidatingStrategy):
         taint = lookup(tree, "spec", "taint")
         if taint is not None and not taint.get("timeAdded"):
             taint["timeAdded"] = now
+
+    def is_change(self, sent: Object) -> bool:
+        # The fraction of a second is not stored.
+        return _FRACTION.search(str(lookup(sent, "spec", "taint", "timeAdded"))) is not None
 
     def stamp(self, tree: Object, old: Object, now: str) -> None:
         taint, before = lookup(tree, "spec", "taint") or {}, lookup(old, "spec", "taint") or {}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from setpoint.objects.field import FieldError, duplicate, forbidden, index, invalid, key, required, too_long, too_many
-from setpoint.objects.gotext import quote
+from setpoint.objects.gotext import RawJson, ordered_json, quote
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, drop_disabled, immutable
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_node_selector
@@ -248,7 +248,13 @@ def _validate_counter_sets(sets: list[Object], path: str) -> list[FieldError]:
     if len(sets) > _MAX_SETS:
         return [too_many(path, len(sets), _MAX_SETS)]
     found: list[FieldError] = []
+    names: set[str] = set()
     for position, item in enumerate(sets):
+        name = item.get("name") or ""
+        if name in names:
+            shown = {"name": name} | ({"counters": item["counters"]} if item.get("counters") else {})
+            found.append(duplicate(index(path, position), RawJson(ordered_json(shown))))
+        names.add(name)
         found += _validate_counters(item, "name", index(path, position))
     return found
 
