@@ -54,7 +54,12 @@ class RegistrationToken(sp.Resource, group=GROUP, version="v1"):
 def registration(server: str, *, enforce_ttl: bool = False) -> GeneratingHandler:
     """The controller, for clusters that register at this address."""
 
-    @sp.generates(RegistrationToken, kinds=[ServiceAccount, Secret, Role, RoleBinding], condition="Granted")
+    @sp.generates(
+        RegistrationToken,
+        kinds=[ServiceAccount, Secret, Role, RoleBinding],
+        condition="Granted",
+        extra_rules=[{"apiGroups": [GROUP], "resources": ["registrationtokens"], "verbs": ["delete"]}],
+    )
     async def grant(
         ctx: sp.Context, token: RegistrationToken, status: TokenStatus
     ) -> AsyncIterator[sp.Resource | sp.Result]:

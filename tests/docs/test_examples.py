@@ -130,7 +130,8 @@ async def test_a_registration_token_and_all_that_it_made_go_when_its_time_is_ove
         await world.eventually(lambda: world.find(Secret, "import"))
         await world.advance(3500)
         assert await world.find(RegistrationToken, "import") is not None
-        await world.advance(200)
+        with world.expect(sp.TerminalError, match="Expired"):
+            await world.advance(200)
         assert await world.find(RegistrationToken, "import") is None
 
         async def nothing_is_left() -> bool:

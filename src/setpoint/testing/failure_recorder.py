@@ -1,6 +1,6 @@
 """Remembers the worlds and servers of the current test, and describes one of them if the test fails.
 
-No file is written for tests that pass: a world leaves only a reference to its log, until the next test begins.
+Tests that pass leave no files: a world leaves only a reference to its log, until the next test begins.
 """
 
 import asyncio

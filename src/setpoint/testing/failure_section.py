@@ -43,7 +43,7 @@ class Described(NamedTuple):
 
 
 async def describe(evidence: Evidence, failure: str) -> Described:
-    """Returns the section about a failure, without the archive. `failure` is the text of the failure, whose objects
+    """Returns the section about a failure, without the archive. `failure` is the text of the failure; its objects
     come first. Secrets are masked."""
     log, secrets = await evidence.log(), Secrets()
     for entry in log:
@@ -129,7 +129,7 @@ def _run(run: ReconcileRecord) -> list[str]:
     lines = [f"{_time(run.began)}  {run.controller} {run.request} #{run.number}  {result}".partition("\n")[0]]
     causes = [str(trigger) for trigger in run.why[:_MOST_CAUSES]]
     more = len(run.why) - len(causes) + run.more
-    lines.append(f"    because {'; '.join([*causes, *([f'{more} more'] if more else [])]) or 'the test asked for it'}")
+    lines.append(f"    because {'; '.join([*causes, *([f'{more} more'] if more else [])]) or 'of a call of run_once'}")
     writes = [f"{write} rv {write.resource_version}" for write in run.writes if not write.skipped]
     if writes:
         lines.append(f"    wrote {'; '.join(writes)}")

@@ -1,6 +1,6 @@
 """Finds objects that controllers reconcile again and again without a reason from outside.
 
-A reconcile continues a streak if it began less than a second after the previous one of the same object, and each of
+A reconcile continues a streak if its start was less than a second after the previous one of the same object, and each of
 its triggers is a change that a controller of the world wrote, or a requeue of less than a second. Any other trigger (a
 change by the test, a timer, a request) begins a new streak. An object that triggers more reconciles than the limit
 within one streak is in a loop, whichever controllers take part. Retries after a failure do not count: their backoff
@@ -67,7 +67,7 @@ class LoopDetector:
         return f"{name} triggered {number} reconciles in a row{f' by changes of {changed}' if changed else ''}"
 
     def writers(self, controller: str, request: Request) -> list[str]:
-        """Returns the controllers that triggered the last reconciles of an object by their writes."""
+        """Returns the controllers with writes that triggered the last reconciles of an object."""
         return list(self._streaks.get((controller, request), _Streak()).writers)
 
     def _trigger(self, trigger: Trigger, streak: _Streak) -> str | None:

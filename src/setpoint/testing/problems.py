@@ -57,7 +57,7 @@ class ReconcileLoop(Problem):
 
 
 class UndeclaredWrite(Problem):
-    """A controller wrote a kind without declaring the kind; the role derived from its declaration lacks the right."""
+    """A controller wrote an undeclared kind; the role derived from the declaration lacks the right."""
 
 
 def author_traceback(found: TracebackType | None) -> TracebackType | None:

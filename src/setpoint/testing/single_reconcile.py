@@ -13,7 +13,7 @@ from setpoint.testing.seen_request import Seen
 
 
 class Failure(Protocol):
-    """The failure of a reconcile, which fails the test unless the test reads the failure."""
+    """The failure of a reconcile, which fails the test unless the test looks at the failure."""
 
     def look(self) -> None: ...
 

@@ -151,7 +151,8 @@ class Strictness:
             self._pending.clear()
 
     def single_ended(self, run: ReconcileRecord) -> "Unseen":
-        """Returns the failure of a single reconcile, which fails the test only if the test never reads the failure."""
+        """Returns the failure of a single reconcile, which fails the test only if the test never looks at
+        the failure."""
         self._keep(run)
         failure = self._failure_of(run)
         unseen = Unseen(failure if failure is not None and not self._is_expected(failure) else None)
@@ -221,8 +222,8 @@ class Strictness:
             return None
         if self._faults.crashed or self._is_of_fault(run.id if is_faulted else "", run.started, error):
             return None
-        what = f"the controller {run.controller} failed for {run.request.key} with {_text(error)}"
-        return ReconcileFailed(what, controller=run.controller, object=run.request.key, error=error)
+        text = f"the controller {run.controller} failed for {run.request.key} with {_text(error)}"
+        return ReconcileFailed(text, controller=run.controller, object=run.request.key, error=error)
 
     def _is_of_fault(self, faulted: str, started: float, error: BaseException) -> bool:
         """Returns True if a failure may follow from a fault of the test."""
@@ -303,14 +304,14 @@ class Strictness:
         return f"add owns=[{KindRef(kind).code}] to the controller, or {rule} for objects that are not its children"
 
     def observed(self, client: Client) -> Client:
-        """Returns a copy of the test's client; writes of the copy count as writes from outside."""
+        """Returns a copy of the test's client with writes that count as writes from outside."""
         made = copy(client)
         made.transport = OutsideWrites(client, self._loops)
         return made
 
 
 class Unseen:
-    """The failure of a single reconcile until the test reads the failure."""
+    """The failure of a single reconcile until the test looks at this failure."""
 
     def __init__(self, problem: Problem | None) -> None:
         self.problem = problem

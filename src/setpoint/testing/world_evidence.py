@@ -17,7 +17,7 @@ _PAGE = 4096
 
 @dataclass(frozen=True)
 class Evidence:
-    """The state of a world or a server at one moment. Shares the log with its store, and therefore costs little."""
+    """The state of a world or a server at one moment. Shares the log with its store, and costs little."""
 
     # None for a store outside of memory.
     store: MemorySnapshot | None

@@ -14,15 +14,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.client.kinds import AnyObject, Kind, ref_of, tree_of
 from setpoint.controller.controller import Controller
-from setpoint.controller.declare import controller_of
 from setpoint.controller.manager import Manager
-from setpoint.controller.queue import QueueState
 from setpoint.controller.rbac import rules as rules_of
 from setpoint.controller.request import Request, Trigger
 from setpoint.objects import meta
@@ -37,6 +35,7 @@ from setpoint.schema.types import Resource
 from setpoint.server.admission.functions import AdmissionFunction
 from setpoint.store.memory import MemoryStore
 from setpoint.testing.comparison import comparable
+from setpoint.testing.controller_rights import USER, Rights, grant
 from setpoint.testing.expectations import Expectation
 from setpoint.testing.faults import Faults
 from setpoint.testing.local_checks import LocalChecks
@@ -44,22 +43,15 @@ from setpoint.testing.problems import Problem
 from setpoint.testing.recorded_state import read_state
 from setpoint.testing.recorder import Recorder, Told
 from setpoint.testing.single_reconcile import Ran
+from setpoint.testing.started_controllers import ManagerState, Started, as_controller
 from setpoint.testing.strictness import LOOP_LIMIT, Strictness, StrictOptions
 from setpoint.testing.templates import START, template
 from setpoint.testing.virtual_time import Passing
 from setpoint.testing.world_evidence import Evidence, evidence_of
 from setpoint.testing.world_observer import observer
 
-# The user of controllers with limited rights, and the rules that all controllers have: events and leader election.
-USER = "controllers"
-_ASIDE: list[Object] = [
-    {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
-    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
-]
 # The number of event loop turns of a shutdown before virtual time is advanced.
 _ENDING_TURNS = 500
-_RBAC = "rbac.authorization.k8s.io"
-Rights = Sequence[Object] | Literal["declared"] | None
 T = TypeVar("T")
 
 
@@ -96,7 +88,7 @@ class World:
         self._rights = rights
         # All controllers so far, for the rights derived from their declarations.
         self._declared: list[Controller] = []
-        self._managers: dict[Manager, _Started] = {}
+        self._managers: dict[Manager, Started] = {}
         self._passing = Passing(self.clock, self)
 
     # Objects
@@ -158,14 +150,14 @@ class World:
         __tracebackhide__ = True
         made = [self._seeded(as_controller(each)) for each in controllers]
         await self._grant(made)
-        return await self._start(_Started(controllers, made, options))
+        return await self._start(Started(controllers, made, options))
 
     @property
     def managers(self) -> list[Manager]:
         """The running managers, in the order of their start."""
         return list(self._managers)
 
-    async def _start(self, started: "_Started") -> Manager:
+    async def _start(self, started: Started) -> Manager:
         __tracebackhide__ = True
         options = {"graceful": 0.0, "preflight": False, "ids": self.ids, **started.options}
         await self._strict.declare(started.controllers)
@@ -232,20 +224,9 @@ class World:
         """Grants controllers their rights."""
         if self._rights is None:
             return
-        if isinstance(self._rights, str):
-            self._declared += controllers
-            rules = await rules_of(self._declared, self.client)
-        else:
-            rules = list(self._rights)
-        role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": USER}}
-        binding = {
-            **role,
-            "kind": "ClusterRoleBinding",
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": USER},
-            "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": USER}],
-        }
-        for each in ({**role, "rules": [*_ASIDE, *rules]}, binding):
-            await self.client.apply(each, field_manager="test", force=True)
+        self._declared += controllers
+        rights = self._rights
+        await grant(self.client, await rules_of(self._declared, self.client) if isinstance(rights, str) else rights)
 
     # Time
 
@@ -383,7 +364,7 @@ async def world(
     `state` is a file of `setpoint export`: the world begins with its objects, at the time of the export; `crds`
     update the definitions in the file. Raises BadArchive.
 
-    A problem of a controller fails the test unless the test expects it (`World.expect`): a reconcile that raises, a
+    A problem of a controller fails the test unless expected (`World.expect`): a reconcile that raises, a
     request that RBAC refuses, a loop of more than `loop_limit` reconciles, a write that the controller does not
     declare. `tolerate` names problems or exceptions that never fail the test, `strict=False` tolerates all.
 
@@ -475,7 +456,7 @@ class WorldSnapshot:
     _ids: SeededIds
     _rights: Rights
     _kinds: Mapping[GroupVersionKind, type[Resource]]
-    _managers: "Sequence[_ManagerState]"
+    _managers: Sequence[ManagerState]
     _strict: StrictOptions
 
     @asynccontextmanager
@@ -492,44 +473,9 @@ class WorldSnapshot:
                 for controller, queue in zip(made, manager.queues, strict=True):
                     controller.initial_queue = queue
                 found._declared += made
-                await found._start(_Started(manager.targets, made, manager.options))
+                await found._start(Started(manager.targets, made, manager.options))
             # Starting the controllers has used some numbers.
             found.ids.resume(self._ids)
             if isinstance(self.plane.ids, SeededIds) and isinstance(ids := found.plane.services.ids, SeededIds):
                 ids.resume(self.plane.ids)
             yield found
-
-
-class _ManagerState(NamedTuple):
-    """The declarations of the controllers of a manager, their queues, and the options of the manager."""
-
-    targets: Sequence[object]
-    queues: Sequence[QueueState[Request] | None]
-    options: dict[str, Any]
-
-
-class _Started(NamedTuple):
-    """The arguments of `run`, and the controllers that were created for them."""
-
-    targets: Sequence[object]
-    controllers: Sequence[Controller]
-    options: dict[str, Any]
-
-    def state(self) -> _ManagerState:
-        for target in self.targets:
-            if isinstance(target, Controller):
-                raise TypeError(
-                    f"the controller {target.name} cannot be created again for a copy of the world: declare it with "
-                    "@sp.controller(Kind), and give `run` the declared function or class"
-                )
-        queues = [each.queue.state() if each.continues_queue else None for each in self.controllers]
-        return _ManagerState(self.targets, queues, self.options)
-
-
-def as_controller(target: object) -> Controller:
-    """Returns a controller for a controller, a declaration, or an object with a `controller` method such as an FSM."""
-    make = getattr(target, "controller", None)
-    if isinstance(target, Controller) or not callable(make):
-        return controller_of(target)
-    made: Controller = make()
-    return made
