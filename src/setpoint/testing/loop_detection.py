@@ -1,8 +1,8 @@
 """Finds objects that controllers reconcile again and again without a reason from outside.
 
-A reconcile continues a streak if its start was less than a second after the previous one of the same object, and each of
-its triggers is a change that a controller of the world wrote, or a requeue of less than a second. Any other trigger (a
-change by the test, a timer, a request) begins a new streak. An object that triggers more reconciles than the limit
+A reconcile continues a streak if its start was less than a second after the previous one of the same object, and each
+of its triggers is a change that a controller of the world wrote, or a requeue of less than a second. Any other trigger
+(a change by the test, a timer, a request) begins a new streak. An object that triggers more reconciles than the limit
 within one streak is in a loop, whichever controllers take part. Retries after a failure do not count: their backoff
 grows.
 """
