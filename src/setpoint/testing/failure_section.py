@@ -10,17 +10,16 @@ from typing import NamedTuple
 import msgspec
 
 from setpoint.controller.run_record import ReconcileRecord
-from setpoint.objects.clock import StandingClock
 from setpoint.objects.tree import Object
 from setpoint.past.change import compare
 from setpoint.past.secret_mask import masked_change
 from setpoint.past.who import writer_name
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.viewer import name_for
-from setpoint.session.archive.writer import ArchiveContents, write_archive
 from setpoint.store.contract import LogEntry
+from setpoint.testing.evidence_archive import write_evidence
 from setpoint.testing.problems import Problem
-from setpoint.testing.world_evidence import Evidence, EvidenceSource
+from setpoint.testing.world_evidence import Evidence
 
 _MOST_RUNS, _MOST_OBJECTS, _MOST_REVISIONS, _MOST_FIELDS, _MOST_CAUSES, _MOST_NAMED = 8, 6, 4, 3, 3, 2
 _WIDEST = 160
@@ -63,9 +62,7 @@ async def describe(evidence: Evidence, failure: str) -> Described:
 async def save(evidence: Evidence, path: Path, test: str, keys: Sequence[str]) -> str:
     """Saves the archive of a failed test, readable only for the current user. Returns the lines with the commands that
     open the archive and show the objects of these keys."""
-    assert evidence.store is not None
-    clock, wanted = StandingClock(evidence.now), ArchiveContents(test, "", logs=False)
-    await write_archive(path, EvidenceSource(evidence.store), wanted, clock)
+    await write_evidence(path, evidence, test)
     lines = ["all revisions are saved, with secrets masked:", f"setpoint import {shlex.quote(str(path))}"]
     if keys:
         lines.append(f"setpoint timeline {_selection(keys)} --session {name_for(path)}")

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from setpoint.controller.run_record import ReconcileRecord
-from setpoint.past.archive.format import LogOf
 from setpoint.plane import ControlPlane
-from setpoint.session.archive.sources import Owner
 from setpoint.store.contract import LogEntry
 from setpoint.store.memory import MemorySnapshot, MemoryStore
 from setpoint.testing.problems import Problem
@@ -31,7 +29,7 @@ class Evidence:
 
     async def log(self) -> list[LogEntry]:
         """Returns all entries of the log."""
-        return [] if self.store is None else [entry async for page in _entries(self.store) for entry in page]
+        return [] if self.store is None else [entry async for page in entries_of(self.store) for entry in page]
 
 
 async def evidence_of(
@@ -47,32 +45,8 @@ async def evidence_of(
     return Evidence(found, services.clock.now(), first, list(runs), run_count, list(problems))
 
 
-class EvidenceSource:
-    """The log of an evidence as the source of an archive."""
-
-    notes: Sequence[str] = ()
-
-    def __init__(self, store: MemorySnapshot) -> None:
-        self._snapshot = store
-        self._store = MemoryStore.fork(store)
-
-    async def bounds(self) -> tuple[int, int]:
-        return await self._store.oldest(), await self._store.revision()
-
-    def entries(self) -> AsyncIterator[Sequence[LogEntry]]:
-        return _entries(self._snapshot)
-
-    async def logs(self, owners: Sequence[Owner]) -> Sequence[LogOf]:
-        """Returns no logs: a world runs no workloads."""
-        return []
-
-    async def output(self, log: LogOf, since: datetime | None) -> AsyncIterator[bytes]:
-        """Yields no output."""
-        return
-        yield b""
-
-
-async def _entries(snapshot: MemorySnapshot) -> AsyncIterator[Sequence[LogEntry]]:
+async def entries_of(snapshot: MemorySnapshot) -> AsyncIterator[Sequence[LogEntry]]:
+    """Yields the entries of a log in pages."""
     store, after = MemoryStore.fork(snapshot), 0
     while entries := await store.log(after, _PAGE):
         yield entries

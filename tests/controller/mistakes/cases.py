@@ -283,6 +283,35 @@ async def write_of_an_undeclared_kind() -> str:
 
 
 @case
+async def undeclared_write_in_a_test() -> str:
+    """A write of a kind that is not in `owns`, in a test; the test fails."""
+
+    @sp.controller(Team, reads=[ConfigMap])  # wrong
+    async def team(ctx: sp.Context[Team], request: sp.Request) -> None:
+        await ctx.client.apply(ConfigMap(metadata=sp.ObjectMeta(name="list", namespace="default")))
+
+    async with testing.world(crds=[Team], objects=[BAKERS]) as world:
+        with world.expect(testing.UndeclaredWrite) as expected:
+            await world.run(team)
+    return text_of(expected.problems[0])
+
+
+@case
+async def loop_in_a_test() -> str:
+    """A reconcile that changes its own child each time, and so triggers the next one, in a test; the test fails."""
+
+    @sp.controller(Team, owns=[ConfigMap])
+    async def team(ctx: sp.Context[Team], request: sp.Request) -> None:
+        child = ConfigMap(metadata=sp.ObjectMeta(name="list"), data={"run": ctx.id})  # wrong
+        await ctx.client.apply(ctx.own(child))
+
+    async with testing.world(crds=[Team], objects=[BAKERS]) as world:
+        with world.expect(testing.ReconcileLoop) as expected:
+            await world.run(team)
+    return text_of(expected.problems[0])
+
+
+@case
 async def missing_rights() -> str:
     """A manager whose account lacks a right of a declared kind; the warning comes at the start."""
 
