@@ -207,6 +207,7 @@ class Strictness:
         text = f"the controller {controller} reconciles {key} again and again: {description}"
         if len(writers) > 1:
             text += f"; the changes are writes of the controllers {' and '.join(writers)}, which may undo each other's"
+        text += ". A reconcile without news must change no field, and requeue after a second or more"
         self._record(ReconcileLoop(text, controller=controller, object=key))
 
     def _failure_of(self, run: ReconcileRecord) -> Problem | None:

@@ -25,6 +25,8 @@ FIXES = {
     "missing_definition": "`await client.install(Team)` installs the definition",
     "controller_of_a_missing_definition": 'Watch("example.com/v1/Team", optional=True)',
     "write_of_an_undeclared_kind": "add owns=[ConfigMap] to the controller team",
+    "undeclared_write_in_a_test": 'add owns=["v1/ConfigMap"] to the controller',
+    "loop_in_a_test": "each run changes data.run. A reconcile without news must change no field",
     "missing_rights": "setpoint controllers rbac MODULE | kubectl apply -f -",
     "undeclared_controller": "decorate it with @controller(Kind)",
     "reconcile_that_returns_another_value": "not int: return sp.Result(requeue_after=SECONDS)",
