@@ -64,7 +64,7 @@ async def create_fork(context: Context) -> Response:
     """Creates a fork. Raises Invalid and Expired for a revision that cannot be read, and Forbidden for too many."""
     host = context.services.forks
     if host is None:
-        raise ServiceUnavailable("this server cannot be forked, because the server is a fork or read-only")
+        raise ServiceUnavailable("this server cannot be forked: forks and read-only servers have no forks of their own")
     spec = _request(context).spec
     at = await _revision(context, spec.revision)
     if not 1 <= spec.ttl_seconds <= _MOST_SECONDS:
