@@ -200,6 +200,20 @@ def test_the_section_is_bounded_and_begins_with_the_objects_that_the_failure_nam
     assert len(lines) < 60
 
 
+CLOSED = """
+@pytest.mark.world(**SETTINGS)
+async def test_growth(world):
+    await world.plane.services.store.close()
+    raise KeyError("the failure of the test")
+"""
+
+
+def test_a_store_that_cannot_be_read_does_not_hide_the_failure(pytester: pytest.Pytester) -> None:
+    result = ran(pytester, CLOSED)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*KeyError: 'the failure of the test'"])
+
+
 PASSING = """
 @pytest.mark.world(**SETTINGS, tolerate=ValueError)
 async def test_growth(world):

@@ -44,7 +44,8 @@ class LoopDetector:
     def record_write(self, version: str, controller: str = "") -> None:
         """Records that a controller, or the test, wrote a version."""
         # A write without an effect returns an existing version.
-        if self._writers.setdefault(version, controller) and len(self._writers) > _MOST_VERSIONS:
+        self._writers.setdefault(version, controller)
+        if len(self._writers) > _MOST_VERSIONS:
             self._writers.popitem(last=False)
 
     def record_run(self, run: ReconcileRecord) -> str:

@@ -40,9 +40,9 @@ async def evidence_of(
     problems: Sequence[Problem] = (),
 ) -> Evidence:
     """Returns the evidence of a running control plane."""
-    services = plane.services
-    found = await services.store.snapshot() if isinstance(services.store, MemoryStore) else None
-    return Evidence(found, services.clock.now(), first, list(runs), run_count, list(problems))
+    store, clock = plane.services.store, plane.services.clock
+    found = await store.snapshot() if isinstance(store, MemoryStore) and not store.closed else None
+    return Evidence(found, clock.now(), first, list(runs), run_count, list(problems))
 
 
 async def entries_of(snapshot: MemorySnapshot) -> AsyncIterator[Sequence[LogEntry]]:
