@@ -121,7 +121,7 @@ def main() -> int:
     parser.add_argument("--kubectl", type=Path, help="kubectl of the version of the sources; default: from PATH")
     parser.add_argument("--real", action="store_true", help="against kube-apiserver of build/peers")
     parser.add_argument("names", nargs="*", metavar="NAME", help="tests to run, e.g. deployment")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     source: Path = options.source.resolve()
     if not (source / "test/cmd/legacy-script.sh").is_file():
         parser.error(f"{source} has no test/cmd/legacy-script.sh: pass a source tree of Kubernetes")
