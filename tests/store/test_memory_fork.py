@@ -93,3 +93,19 @@ async def test_a_revision_that_cannot_be_read_cannot_be_forked() -> None:
     ]
     await fork.close()
     await store.close()
+
+
+async def test_a_fork_has_the_gaps_of_restores_up_to_its_revision() -> None:
+    store = await filled(ManualClock(START))
+    early = await store.snapshot()
+    await store.commit("d", b"1", ANY, ACTOR)
+    await store.restore(early)  # revision 10, with a gap after 8
+    await store.commit("d", b"2", ANY, ACTOR)
+    after = MemoryStore.fork(await store.snapshot(), at=10)
+    with pytest.raises(TooLate):
+        await after.range("", at=9)
+    before = MemoryStore.fork(await store.snapshot(), at=8)
+    assert await before.commit("d", b"3", ANY, ACTOR) == 9
+    assert [item.value for item in (await before.range("d", at=9)).items] == [b"3"], "no gap is left"
+    for each in (store, after, before):
+        await each.close()

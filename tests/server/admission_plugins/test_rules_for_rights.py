@@ -75,7 +75,8 @@ async def test_the_server_sets_the_times_of_an_approval(api: Api) -> None:
     made = await api("POST", REQUESTS, signing_request())
     made.body["status"] = {"conditions": [APPROVED]}
     [first] = (await api("PUT", f"{REQUESTS}/r/approval", made.body)).body["status"]["conditions"]
-    assert first["lastUpdateTime"] == first["lastTransitionTime"] != ""
+    assert first["lastUpdateTime"] == first["lastTransitionTime"]
+    assert first["lastUpdateTime"] is not None
     labelled = await api.merge(f"{REQUESTS}/r", {"metadata": {"labels": {"a": "b"}}})
     assert labelled.body["status"]["conditions"] == [first], "a later write does not change them"
 
