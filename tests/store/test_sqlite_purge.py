@@ -105,12 +105,19 @@ async def test_a_reader_of_an_older_state_delays_the_end_of_a_scrub_and_nothing_
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM entry").fetchone()
     await store.purge(Selection("a"), PURGE)
+    statements: list[str] = []
+    connection: Any = store._writer._connection
+    connection.set_trace_callback(statements.append)
     scrubbing = asyncio.ensure_future(store.scrub())
     await store.commit("b", b"1", ANY, ALICE)
+    while statements.count("PRAGMA wal_checkpoint(TRUNCATE)") < 2:
+        await asyncio.sleep(0.01)
     assert not scrubbing.done()
     reader.execute("COMMIT")
     reader.close()
     await scrubbing
+    connection.set_trace_callback(None)
+    assert statements.count("VACUUM") == 1, "the file is not rewritten again while the scrub waits"
     assert found_in(tmp_path, [value]) == []
     await store.close()
 
