@@ -60,6 +60,12 @@ class Names:
             values.append(value)
         return found
 
+    def another(self, category: str, value: str) -> int:
+        """A new number for a value, even if the value appeared before."""
+        values = self._values.setdefault(category, [])
+        values.append(value)
+        return len(values) - 1
+
     def value(self, category: str, number: int) -> str:
         """The value with a number; `0` if there is none, which no server chooses."""
         values = self._values.get(category, ())
@@ -94,9 +100,10 @@ def canonical(body: bytes, names: Names) -> str:
                 return f'"metadata":{{{found["list"] or ""}"resourceVersion":"<listrv>"'
             case "page":
                 rest = f'{found["more"]}"<listrv>"' if found["more"] else ""
-                return f'"continue":"<continue:{names.number("continue", found["continue"])}>"{rest}'
+                # A token contains a version, which other writes may change.
+                return f'"continue":"<continue:{names.another("continue", found["continue"])}>"{rest}'
             case "token_of_page":
-                return f"{found['label']}<continue:{names.number('continue', found['token_of_page'])}>"
+                return f"{found['label']}<continue:{names.another('continue', found['token_of_page'])}>"
             case "port_number":
                 return f'{found["port"]}"<port:{names.number("port", found["port_number"])}>"'
             case "cell_port":

@@ -163,6 +163,9 @@ def declared_last(errors: Iterable[FieldError], rules: Sequence[str]) -> list[Fi
         if rank is None:
             first.append(error)
         else:
+            if error.detail.startswith("must be no more than "):
+                # Declared rules count bytes, and say so.
+                error = error._replace(detail=error.detail.replace("characters", "bytes"))
             last.append((_order(error.field, path, rank, rules), error))
     last.sort(key=itemgetter(0))
     return first + [error for _, error in last]
