@@ -1,12 +1,22 @@
 """The differences between the answers of two servers, and the classes that group the differences."""
 
 import re
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 from tests.oracle.canonical import Names, canonical
+from tests.oracle.normal_form import (
+    RANDOM_FINALIZERS,
+    by_content,
+    decoded,
+    in_order,
+    is_protobuf,
+    is_random_page,
+    is_status,
+    sort_finalizers,
+    without_generated,
+    without_suffix,
+)
 from tests.oracle.request import Request
 from tests.oracle.wire import Answer
 
@@ -43,136 +53,35 @@ class Compared(NamedTuple):
 def compare(request: Request, real: Answer, ours: Answer, names: tuple[Names, Names]) -> Compared:
     """Compares two answers to a request."""
     real_text, our_text = (
-        canonical(_by_version(answer), known) for answer, known in zip((real, ours), names, strict=True)
+        canonical(by_content(answer), known) for answer, known in zip((real, ours), names, strict=True)
     )
     if real.code >= 400 and ours.code >= 400:
-        real_text, our_text = _without_suffix(request, real_text), _without_suffix(request, our_text)
+        real_text, our_text = without_suffix(request, real_text), without_suffix(request, our_text)
     found = _headers(real, ours)
     if real.code == ours.code and real_text == our_text and not found:
         return Compared([], real_text, our_text)
-    real_tree, our_tree = _tree(real, real_text), _tree(ours, our_text)
+    real_tree, our_tree = decoded(real, real_text), decoded(ours, our_text)
+    if request.kind.startswith(RANDOM_FINALIZERS):
+        sort_finalizers([real_tree, our_tree])
     if real.code != ours.code:
         place = f"code {_code(real.code, real_tree)} → {_code(ours.code, our_tree)}"
         told = _complaint(real_tree if real.code >= 400 else our_tree)
         return Compared([Difference(f"{place}: {told}", *_short(real_tree, our_tree))], real_text, our_text)
-    if real_text != our_text and _is_random_page(request, real_text):
-        real_tree, our_tree = _without_generated(real_tree), _without_generated(our_tree)
+    if real_text != our_text and is_random_page(request, real_text):
+        real_tree, our_tree = without_generated(real_tree), without_generated(our_tree)
     if real_text != our_text:
         if request.kind.startswith(RESTLESS):
             real_tree, our_tree = _without_object(real_tree), _without_object(our_tree)
         is_custom = "oracle.example.com" in request.kind
         body = (
-            _status(real_tree, our_tree, is_custom=is_custom)
-            if _is_status(real_tree) and _is_status(our_tree)
-            else None
+            _status(real_tree, our_tree, is_custom=is_custom) if is_status(real_tree) and is_status(our_tree) else None
         )
         if body is not None:
             found += body
-        elif real.header("content-type") == ours.header("content-type") and not _is_protobuf(real):
+        elif real.header("content-type") == ours.header("content-type") and not is_protobuf(real):
             ignored = _RESTLESS_FIELDS if request.kind.startswith(RESTLESS) else frozenset()
             found += _trees(real_tree, our_tree, ignored)
     return Compared(found[:_KEEP], real_text, our_text)
-
-
-def _is_random_page(request: Request, text: str) -> bool:
-    """Returns True for a part of a list with generated names: which of these objects are in the part depends on their
-    names."""
-    return request.verb == "list" and any(key in ("limit", "continue") for key, _ in request.query) and "<name:" in text
-
-
-def _without_generated(tree: Any) -> Any:
-    """A part of a list in which objects with generated names have no content, only a place."""
-    field = next((name for name in ("items", "rows") if isinstance(tree, dict) and tree.get(name)), "")
-    return {**tree, field: ["generated" if "<name:" in str(row) else row for row in tree[field]]} if field else tree
-
-
-# The labels of the objects that a server creates at its start.
-_OF_SERVER = (b"kubernetes.io/bootstrapping", b"kube-aggregator.kubernetes.io/automanaged")
-
-
-def _by_version(answer: Answer) -> bytes:
-    """The body; that of a list with generated names in the order of their contents and last writes, which is the same
-    on both servers. The order of random names would number the uids."""
-    body, kinds = answer.body, answer.header("content-type")
-    if _is_json(kinds) and any(label in body for label in _OF_SERVER):
-        body = _without_start_order(body)
-    if _is_json(kinds) and b'"EventList"' in body:
-        body = _without_own_events(body)
-    if b"generateName" not in body or not re.search(b'(?:items|rows)"?:', body) or _is_protobuf(answer):
-        return body
-    try:
-        tree = msgspec.json.decode(body) if _is_json(kinds) else yaml.load(body, Loader=yaml.CSafeLoader)
-        rows = tree.get("items") or tree["rows"]
-        rows.sort(key=_place)
-    except (msgspec.DecodeError, yaml.YAMLError, KeyError, TypeError, ValueError):
-        return body
-    return msgspec.json.encode(tree)
-
-
-def _without_start_order(body: bytes) -> bytes:
-    """A list without the versions of the objects that a server creates at its start: Setpoint creates many of them in
-    one transaction, the real server each by itself, several at a time."""
-    try:
-        tree = msgspec.json.decode(body)
-        rows = tree.get("items") or tree.get("rows") or ()
-        for row in rows:
-            metadata = row.get("object", row)["metadata"]
-            if any(label.decode() in (metadata.get("labels") or {}) for label in _OF_SERVER):
-                del metadata["resourceVersion"]
-    except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
-        return body
-    return msgspec.json.encode(tree)
-
-
-def _without_own_events(body: bytes) -> bytes:
-    """A list without the Events that controllers inside kube-apiserver write about addresses and ports."""
-    try:
-        tree = msgspec.json.decode(body)
-        tree["items"] = [item for item in tree["items"] if _reporter(item) not in _OWN_REPORTERS]
-    except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
-        return body
-    return msgspec.json.encode(tree)
-
-
-_OWN_REPORTERS = ("ipallocator-repair-controller", "portallocator-repair-controller")
-
-
-def _reporter(event: Any) -> Any:
-    return event.get("reportingComponent") or event.get("reportingController")
-
-
-def _place(row: Any) -> tuple[str, int]:
-    """The content, and the version, of an object with a generated name; other objects come first, in the order of their
-    names. The versions alone do not suffice: a deletion of many objects writes them in the order of their names."""
-    metadata = row.get("object", row)["metadata"]
-    if not metadata.get("generateName"):
-        return "", 0
-    _sort_managers(row)
-    return canonical(msgspec.json.encode(row, order="sorted"), Names()), int(metadata["resourceVersion"])
-
-
-def _is_json(kinds: Sequence[str]) -> bool:
-    return bool(kinds) and kinds[0].startswith("application/json")
-
-
-def _without_suffix(request: Request, text: str) -> str:
-    """The text without the random end of the name of an object that was not created."""
-    body = request.body
-    if isinstance(body, bytes) and b"generateName" in body:
-        try:
-            body = yaml.load(body, Loader=yaml.CSafeLoader)
-        except yaml.YAMLError:
-            return text
-    metadata = body.get("metadata") if isinstance(body, dict) else None
-    base = metadata.get("generateName") if isinstance(metadata, dict) else None
-    if not base or not isinstance(base, str):
-        return text
-    # The name in a text of JSON is quoted once in a message, and twice in a cause about the name.
-    once = msgspec.json.encode(base[:58]).decode()[1:-1]
-    forms = sorted({base[:58], once, msgspec.json.encode(once).decode()[1:-1]}, key=len)
-    for form in forms:
-        text = re.sub(rf"({re.escape(form)})[bcdfghjklmnpqrstvwxz2456789]{{5}}(?![a-z0-9])", r"\1<suffix>", text)
-    return text
 
 
 def class_of(request: Request, difference: Difference) -> str:
@@ -192,7 +101,9 @@ def frames_differ(real: list[str], ours: list[str], kind: str = "") -> list[Diff
     ignored = _RESTLESS_FIELDS if kind.startswith(RESTLESS) else frozenset()
     if real == ours:
         return []
-    trees = [[_sorted(msgspec.json.decode(line)) for line in lines] for lines in (real, ours)]
+    trees = [[in_order(msgspec.json.decode(line)) for line in lines] for lines in (real, ours)]
+    if kind.startswith(RANDOM_FINALIZERS):
+        sort_finalizers(trees)
     kinds = [[tree.get("type") if isinstance(tree, dict) else None for tree in lines] for lines in trees]
     if kinds[0] != kinds[1]:
         return [Difference("watch: types of frames", *_short(kinds[0], kinds[1]))]
@@ -219,65 +130,6 @@ def simplified(text: str) -> str:
     return re.sub(r"\d+", "N", text)[:160]
 
 
-def _tree(answer: Answer, text: str) -> Any:
-    kinds = answer.header("content-type")
-    try:
-        if kinds and "json" in kinds[0]:
-            return _sorted(msgspec.json.decode(text))
-        if kinds and "yaml" in kinds[0]:
-            return _sorted(yaml.load(text, Loader=yaml.CSafeLoader))
-    except (msgspec.DecodeError, yaml.YAMLError):
-        pass
-    return text
-
-
-def _sorted(tree: Any) -> Any:
-    """Sorts lists whose order is that of a Go map, and differs from one answer of the real server to the next; and the
-    managers of fields, whose order depends on the seconds in which two requests arrived."""
-    _sort_managers(tree)
-    if _is_status(tree):
-        for holder in (tree, *((tree.get("details") or {}).get("causes") or ())):
-            if "managedFields" in (holder.get("message") or ""):
-                holder["message"] = _QUOTED_MANAGERS.sub(_sorted_entries, holder["message"])
-    items = tree.get("items") if isinstance(tree, dict) else None
-    if isinstance(items, list) and any("<name:" in str(item.get("metadata", {}).get("name")) for item in items):
-        # Objects are listed by name, and some names are random.
-        items.sort(key=lambda item: str(item["metadata"].get("uid")))
-    if isinstance(tree, dict) and tree.get("kind") == "SelfSubjectRulesReview" and isinstance(tree.get("status"), dict):
-        for rules in ("resourceRules", "nonResourceRules"):
-            if isinstance(tree["status"].get(rules), list):
-                tree["status"][rules].sort(key=lambda rule: msgspec.json.encode(rule, order="sorted"))
-    if isinstance(tree, dict) and tree.get("kind") == "ComponentStatusList":
-        tree["items"].sort(key=lambda item: item["metadata"]["name"])
-    if isinstance(tree, dict) and tree.get("kind") == "APIResourceList":
-        tree["resources"].sort(key=lambda resource: resource["name"])
-    return tree
-
-
-# The managers of an object that a message quotes.
-_QUOTED_MANAGERS = re.compile(r'(?<="managedFields\\":\[)[^\[\]]+')
-
-
-def _sorted_entries(found: re.Match[str]) -> str:
-    return ",".join(sorted(re.split(r',(?=\{\\"(?:manager|apiVersion)\\":)', found[0])))
-
-
-def _sort_managers(tree: Any) -> None:
-    if isinstance(tree, list):
-        for item in tree:
-            _sort_managers(item)
-    elif isinstance(tree, dict):
-        for key, value in tree.items():
-            if key == "managedFields" and isinstance(value, list):
-                value.sort(
-                    key=lambda entry: [
-                        str(entry.get(part)) for part in ("operation", "manager", "subresource", "apiVersion")
-                    ]
-                )
-            elif key in ("items", "rows", "object", "metadata"):
-                _sort_managers(value)
-
-
 def _headers(real: Answer, ours: Answer) -> list[Difference]:
     found = []
     for name in HEADERS:
@@ -300,17 +152,13 @@ def _minus(one: list[str], other: list[str]) -> list[str]:
     return [text for text in one if text not in rest or rest.remove(text)]  # type: ignore[func-returns-value]
 
 
-def _is_status(tree: Any) -> bool:
-    return isinstance(tree, dict) and tree.get("kind") == "Status" and tree.get("apiVersion") == "v1"
-
-
 def _code(code: int, tree: Any) -> str:
-    reason = tree.get("reason") if _is_status(tree) else None
+    reason = tree.get("reason") if is_status(tree) else None
     return f"{code} {reason}" if reason else str(code)
 
 
 def _complaint(tree: Any) -> str:
-    if not _is_status(tree):
+    if not is_status(tree):
         return simplified(tree) if isinstance(tree, str) else ""
     causes = (tree.get("details") or {}).get("causes") or ()
     told = [f"{cause.get('reason')} {simplified(_detail(cause))}" for cause in causes]
@@ -329,7 +177,7 @@ def _detail(cause: dict[str, Any]) -> str:
 
 def _without_object(tree: Any) -> Any:
     """A Status about a patch without the patched object, whose status a controller inside kube-apiserver may write."""
-    if not _is_status(tree):
+    if not is_status(tree):
         return tree
     causes = (tree.get("details") or {}).get("causes") or []
     if [cause.get("field") for cause in causes] != ["patch"]:
@@ -407,10 +255,6 @@ def _ordered(causes: list[Any]) -> list[Any]:
         run.append(cause)
         place = part
     return found + sorted(run, key=msgspec.json.encode)
-
-
-def _is_protobuf(answer: Answer) -> bool:
-    return any("protobuf" in kind for kind in answer.header("content-type"))
 
 
 def _trees(real: Any, ours: Any, ignored: frozenset[str] = frozenset()) -> list[Difference]:

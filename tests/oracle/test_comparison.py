@@ -94,6 +94,16 @@ def test_objects_with_generated_names_are_compared_by_content() -> None:
     assert classes(real, listed(("bcdfg", "5", "y"), ("hjklm", "6", "y"))) != []
 
 
+def test_finalizers_of_namespaces_have_no_order() -> None:
+    def made(*names: str) -> Answer:
+        return answer({"kind": "Namespace", "metadata": {"finalizers": names}})
+
+    request = Request("DELETE", "/api/v1/namespaces/a", kind="namespaces/v1", verb="delete")
+    known = (Names(), Names())
+    assert compare(request, made("a", "b"), made("b", "a"), known).differences == []
+    assert compare(REQUEST, made("a", "b"), made("b", "a"), known).differences != []
+
+
 def test_true_is_not_one() -> None:
     assert classes(answer({"a": True, "b": 0}), answer({"b": 0, "a": 1})) == ["create: a differs"]
     assert classes(answer({"a": [1], "b": 0}), answer({"b": 0, "a": [1.0]})) == ["create: a[] differs"]
