@@ -466,8 +466,9 @@ async def test_a_failed_single_reconcile_must_be_looked_at() -> None:
             ran = await world.run_once(fails, widget())
             assert ran.writes == []
 
-    with pytest.raises(testing.ReconcileFailed, match="colour"):
+    with pytest.raises(testing.ReconcileFailed, match="colour") as info:
         await overlooked()
+    assert "did not look at this failure of run_once" in info.value.__notes__[0]
     async with testing.world(crds=[Widget]) as world:
         assert (await world.run_once(fails, widget())).result == "error"
         assert isinstance((await world.run_once(fails, widget())).error, KeyError)

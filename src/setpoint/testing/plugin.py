@@ -118,6 +118,7 @@ def world(request: pytest.FixtureRequest) -> "World":
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Runs the tests that use a world, each inside its own."""
+    __tracebackhide__ = True
     wanted = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     if not any(isinstance(value, _Later) for value in wanted.values()):
         return None
@@ -128,6 +129,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 async def _run(test: Any, wanted: dict[str, Any], settings: dict[str, Any]) -> None:
     from setpoint.testing.worlds import world as made
 
+    __tracebackhide__ = True
     async with made(**settings) as found:
         await test(**{name: found if isinstance(value, _Later) else value for name, value in wanted.items()})
 

@@ -41,6 +41,7 @@ _MOST_PROBLEMS = 100
 _MOST_RUNS = 32
 _MOST_NAMED = 5
 _CREATED, _FORBIDDEN = 201, 403
+_UNSEEN = "The test did not look at this failure of run_once: use ran.error, ran.result or ran.raise_error()."
 # The failures that a fault can cause.
 _OF_FAULTS = (APIError, TransportError, TimeoutError)
 # The refusal by an authorizer; admission and quotas refuse with other texts.
@@ -140,6 +141,7 @@ class Strictness:
         self._refusals.clear()
         for unseen in self._unseen:
             if unseen.problem is not None:
+                unseen.problem.add_note(_UNSEEN)
                 self._fail(unseen.problem)
         if error is None:
             self.check()
