@@ -1,5 +1,7 @@
 """Operators of other projects run unmodified under the fixture, each in an environment of its own."""
 
+import os
+import shutil
 import subprocess
 import venv
 from pathlib import Path
@@ -45,3 +47,72 @@ def test_the_operator_of_dask() -> None:
     python = environment("dask", "dask-kubernetes")
     done = subprocess.run([python, "-c", DASK], capture_output=True, text=True, timeout=SECONDS)
     assert done.stdout == "scheduler and workers\n", done.stderr[-3000:]
+
+
+PASS = """
+import base64, os, subprocess
+from pathlib import Path
+from kubernetes import config
+from setpoint.testing.kopf import kopf_operator
+
+store = Path.home() / ".password-store" / "team"
+store.mkdir(parents=True)
+gpg = ["gpg", "--homedir", str(Path.home() / ".gnupg"), "--batch", "--quiet", "--trust-model", "always"]
+(Path.home() / ".gnupg").mkdir(mode=0o700)
+secret = ["--pinentry-mode", "loopback", "--passphrase", os.environ["PASS_GPG_PASSPHRASE"]]
+subprocess.run([*gpg, *secret, "--quick-generate-key", "team@example.com", "default", "default", "never"], check=True)
+subprocess.run([*gpg, "-r", "team@example.com", "-o", store / "db.gpg", "-e"], input=b"swordfish", check=True)
+(store / ".gpg-id").write_text("team@example.com")
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "passsecrets.secrets.premiscale.com"},
+    "spec": {
+        "group": "secrets.premiscale.com",
+        "names": {"kind": "PassSecret", "plural": "passsecrets", "singular": "passsecret"},
+        "scope": "Namespaced",
+        "versions": [{
+            "name": "v1alpha1", "served": True, "storage": True,
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        }],
+    },
+}
+WANTED = {
+    "apiVersion": "secrets.premiscale.com/v1alpha1",
+    "kind": "PassSecret",
+    "metadata": {"name": "db", "namespace": "default"},
+    "spec": {"encryptedData": {"password": "db"}, "managedSecret": {"metadata": {"name": "db"}}},
+}
+
+operator = kopf_operator("passoperator.daemon", patience=60.0)
+with operator:
+    server = operator.server
+    client = server.client
+    # As its program does before it starts kopf, there for the cluster of the pod.
+    config.load_kube_config(str(server.kubeconfig))
+    server.apply(DEFINITION)
+    client.create(WANTED)
+    found = operator.eventually(lambda: client.get("v1/Secret", "db"), within=600)
+    print(base64.b64decode(found["data"]["password"]).decode())
+    client.delete("v1/Secret", "db")
+    # A timer, once a minute.
+    operator.eventually(lambda: client.get("v1/Secret", "db"), within=600)
+    print("again")
+    client.delete("secrets.premiscale.com/v1alpha1/PassSecret", "db")
+    operator.eventually(lambda: not client.list("secrets.premiscale.com/v1alpha1/PassSecret").items, within=600)
+    print([item["metadata"]["name"] for item in client.list("v1/Secret", "default").items if item["type"] == "Opaque"])
+"""
+
+
+@pytest.mark.skipif(shutil.which("gpg") is None, reason="pass-operator decrypts with gpg, which is not installed")
+def test_the_operator_of_the_password_store(tmp_path: Path) -> None:
+    """pass-operator decrypts files of a password store into Secrets. Its definition is in a chart, not in the package,
+    so the test has one of its own. Its program also pulls a git repository, which is not part of the operator."""
+    python = environment("pass", "pass-operator")
+    own = {"HOME": str(tmp_path), "PASS_DIRECTORY": "team", "PASS_GPG_KEY_ID": "team@example.com"}
+    own["PASS_GPG_PASSPHRASE"] = "open sesame"
+    done = subprocess.run(
+        [python, "-c", PASS], capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **own}
+    )
+    assert done.stdout == "swordfish\nagain\n[]\n", done.stderr[-3000:]
