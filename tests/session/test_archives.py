@@ -450,9 +450,22 @@ def test_any_life_of_a_key_is_read_back(deeds: list[str]) -> None:
     assert list(Lines(manifest).read(iter(again))) == entries
 
 
+LITERALS = ("true", "false", "null", "none", "default")
+
+
+@pytest.mark.parametrize("value", LITERALS)
+def test_a_common_setting_is_masked_where_it_is_secret_only(value: str) -> None:
+    found = Secrets()
+    pod = {"kind": "Pod", "spec": {"env": [{"name": "PASSWORD", "value": value}]}}
+    found.record("web", msgspec.json.encode(pod))
+    found.compile()
+    assert found.text(f"the probe is {value}") == f"the probe is {value}"
+    assert msgspec.json.decode(found.object(msgspec.json.encode(pod)))["spec"]["env"][0]["value"] == "***1"
+
+
 @given(st.text(min_size=4, max_size=20), st.text(max_size=20), st.text(max_size=20))
 def test_a_known_secret_is_in_no_text_any_more(value: str, before: str, after: str) -> None:
-    if value.startswith(("***", '{"')) or (value.isdecimal() and len(value) < 6):
+    if value.startswith(("***", '{"')) or (value.isdecimal() and len(value) < 6) or value in LITERALS:
         return
     found = Secrets()
     pod = {"kind": "Pod", "spec": {"env": [{"name": "PASSWORD", "value": value}]}}

@@ -158,6 +158,7 @@ async def test_forks_with_the_same_steps_end_in_the_same_state(world: testing.Wo
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 async def test_a_thousand_forks_end_byte_identical(world: testing.World) -> None:
     await world.run(shelves)
     await world.advance(10)

@@ -18,7 +18,7 @@ from setpoint.past.secret_mask import MASK, masked, masked_text, may_hide
 # Shorter values are too common to be searched for in texts.
 _SHORTEST = 4
 _SHORTEST_NUMBER = 6
-# Values of settings that a Secret may contain and that are never secret.
+# Common values of settings, which a text may contain for other reasons than a Secret with the same value.
 _LITERALS = frozenset({"true", "false", "null", "none", "default"})
 _COPY = '{"'
 # The delimiter lines of keys and certificates, which are not secret.
