@@ -214,8 +214,9 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     if resource.is_custom and context.info.subresource == "status" and type(tree) is dict:
         tree = _as_stored_kind(context, resource, tree, options)
     lost: list[str] = []
+    is_other_kind = resource.is_custom and _is_other_kind(tree, resource)
     try:
-        if resource.is_custom and _is_other_kind(tree, resource):
+        if is_other_kind:
             # An error of the validation.
             context.keeps_managers = True
             if is_unknown_version(tree, resource) and tree["kind"] == resource.kind:
@@ -250,14 +251,16 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         raise BadRequest(fault) if is_strategic else _invalid_patch(change.text(resource, before), fault)
     if is_strategic:
         unknown.sort()  # the result of a strategic merge is a map, whose order is that of the names
-    elif len(unknown) > 1:
+    elif len(unknown) > 1 and not is_other_kind:
         unknown = resource.shape.normalize(change.in_order(resource, before))
-    if context.keeps_managers:
-        unknown = lost  # the fields of another kind are not known
+    if is_other_kind:
+        unknown = [*unknown, *lost]
+    elif context.keeps_managers:
+        unknown = []  # the fields of another kind are not known
     faults = [*change.repeated, *map(unknown_field, unknown)]
     if faults and options.field_validation == STRICT:
         raise _invalid_patch(change.text(resource, before), strict_decoding_text(faults))
-    if faults and options.field_validation != IGNORE and tree["kind"] == resource.kind:
+    if faults and options.field_validation != IGNORE:
         for fault in faults:
             context.warn(fault)
     resource.strategy.set_defaults(tree, context.services.clock)
