@@ -30,6 +30,7 @@ BEYOND = {
     "crud-autoscaler-annotations",
     "crud-dropped-and-defaulted",
     "crud-endpointslice-topology",
+    "crud-taint-rule-fraction",
     "patch-duplicate-owners",
     "crud-duplicate-keys",
     "err-second-volume-type",
