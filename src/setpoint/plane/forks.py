@@ -54,8 +54,9 @@ class Forks(Generic[P]):
     def __init__(self, snapshot: Callable[[], Awaitable[PlaneSnapshot[P]]], services: Services) -> None:
         self._snapshot, self._services = snapshot, services
         self._running: dict[str, _Running[P]] = {}
-        # The number of forks that are being created.
+        # The number of forks that are being created, and the bytes that they copy.
         self._starting = 0
+        self._starting_bytes = 0
         self._is_closed = False
 
     @property
@@ -76,7 +77,7 @@ class Forks(Generic[P]):
         run = partial(services.offload.run, user)
         snapshot = await self._snapshot()
         size = await services.offload.run(user, partial(_size, snapshot.store))
-        used = sum(fork.size for fork in self.forks)
+        used = sum(fork.size for fork in self.forks) + self._starting_bytes
         if used + size > MOST_BYTES:
             raise Forbidden.of(
                 _RESOURCE,
@@ -84,9 +85,13 @@ class Forks(Generic[P]):
                 f"the fork would copy {size:,} bytes, and other forks have {used:,} of at most {MOST_BYTES:,}: delete "
                 "forks, or compact the history",
             )
-        plane = await snapshot.plane_beside(run, at)
-        plane.serves_forks = False
-        await plane.__aenter__()
+        self._starting_bytes += size
+        try:
+            plane = await snapshot.plane_beside(run, at)
+            plane.serves_forks = False
+            await plane.__aenter__()
+        finally:
+            self._starting_bytes -= size
         if self._is_closed:
             await plane.__aexit__(None, None, None)
             raise ServiceUnavailable("the server is shutting down")
