@@ -116,3 +116,59 @@ def test_the_operator_of_the_password_store(tmp_path: Path) -> None:
         [python, "-c", PASS], capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **own}
     )
     assert done.stdout == "swordfish\nagain\n[]\n", done.stderr[-3000:]
+
+
+PREFECT = """
+import asyncio
+from uuid import UUID
+from prefect import flow, get_client
+from prefect.testing.utilities import prefect_test_harness
+from setpoint.client.patches import merge
+from setpoint.testing.kopf import kopf_operator
+
+@flow
+def nightly() -> None: ...
+
+async def new_run():
+    async with get_client() as client:
+        return await client.create_flow_run(nightly)
+
+async def read_state(run: UUID) -> str:
+    async with get_client() as client:
+        return (await client.read_flow_run(run)).state.name
+
+with prefect_test_harness(server_startup_timeout=300):
+    run = asyncio.run(new_run())
+    labels = {"prefect.io/flow-run-id": str(run.id), "prefect.io/flow-run-name": run.name}
+    of_run = {"name": "run", "namespace": "default", "labels": labels}
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example.com/flow"}]}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    time = "2026-01-01T00:00:00Z"
+    failed = [
+        {"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": time}
+        for kind in ("FailureTarget", "Failed")
+    ]
+    operator = kopf_operator("prefect_kubernetes.observer", patience=60.0)
+    with operator:
+        client = operator.server.client
+        job = {"backoffLimit": 0, "template": template}
+        client.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": of_run, "spec": job})
+        client.create({"apiVersion": "v1", "kind": "Pod", "metadata": of_run, "spec": pod})
+        for state in ("InfrastructurePending", "Crashed"):
+            operator.eventually(lambda: asyncio.run(read_state(run.id)) == state, within=600)
+            print(state)
+            status = {"status": {"failed": 1, "startTime": time, "conditions": failed}}
+            client.patch("batch/v1/Job", merge(status), "run", "default", subresource="status")
+"""
+
+
+def test_the_observer_of_prefect(tmp_path: Path) -> None:
+    """prefect-kubernetes reports pods and jobs of flow runs to a server of Prefect, which the test starts. The observer
+    waits half a minute before it reports a crash: the time is virtual. Later releases of FastAPI do not run that
+    server."""
+    python = environment("prefect", "prefect-kubernetes", "fastapi<0.150")
+    own = {"HOME": str(tmp_path), "PREFECT_HOME": str(tmp_path / "prefect"), "PREFECT_LOGGING_LEVEL": "ERROR"}
+    done = subprocess.run(
+        [python, "-c", PREFECT], capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **own}
+    )
+    assert done.stdout.splitlines()[-2:] == ["InfrastructurePending", "Crashed"], (done.stdout + done.stderr)[-3000:]
