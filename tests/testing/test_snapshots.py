@@ -287,6 +287,17 @@ async def test_a_fork_writes_none_of_the_files_of_its_plane(tmp_path: object) ->
         assert fork.token != "secret"
 
 
+def _another_shelf(kind: type) -> type[sp.Resource]:
+    """Returns a class that a test defines anew."""
+
+    class Other(sp.Resource, group="other.example.com", version="v1"):
+        """Another shelf."""
+
+        books: kind  # type: ignore[valid-type]
+
+    return Other
+
+
 async def test_the_kinds_of_worlds_are_installed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
     original = templates._made
@@ -304,6 +315,10 @@ async def test_the_kinds_of_worlds_are_installed_once(monkeypatch: pytest.Monkey
             await world.client.create(shelf("a"))
     assert made == [(Shelf,)]
     assert states[0] == states[1] == states[2] != {}
+    for kind in (int, int, str):
+        async with testing.world(crds=[_another_shelf(kind)]):
+            pass
+    assert len(made) == 3
     for seed in range(40):
         async with testing.world(seed=seed):
             pass
