@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from setpoint.cli.admin.kubeconfig_file import write_kubeconfig
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.connection import Server, connect, find, run, server_options
 from setpoint.cli.support.durations import seconds_option
@@ -51,7 +52,7 @@ def fork(when: str, seconds: float | None, output: str | None, is_list: bool, na
     if output is None:
         echo(text, nl=False)
     else:
-        _write(Path(output), text)
+        write_kubeconfig(Path(output), text)
     found = made["metadata"]["name"], made["spec"]["revision"], made["status"]["expires"]
     echo("created {} at revision {}, until {}".format(*found), err=True)
 
@@ -96,15 +97,3 @@ def _kubeconfig(server: Server, path: str) -> str:
         return KEPT + yamltext.dump(load(find(server).paths).below(server.context, path))
     except ConfigError as error:
         raise Failure(str(error)) from None
-
-
-def _write(path: Path, text: str) -> None:
-    from setpoint.server import secret_files
-    from setpoint.server.edge.kubeconfig import is_ours
-
-    try:
-        if path.exists() and not is_ours(path.read_text(errors="replace")):
-            raise Failure(f"{path} exists and was not written by Setpoint; choose another file")
-        secret_files.write(path, text.encode())
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror or error}") from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from setpoint.cli.admin.kubeconfig_file import write_kubeconfig
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.connection import Server, run, server_options
 from setpoint.cli.support.errors import Failure
@@ -62,8 +63,7 @@ def user(
     from datetime import timedelta
 
     from setpoint.objects.duration import parse
-    from setpoint.server import secret_files
-    from setpoint.server.edge.kubeconfig import KEPT, is_ours, kubeconfig
+    from setpoint.server.edge.kubeconfig import KEPT, kubeconfig
 
     try:
         lifetime = timedelta(seconds=parse(duration) / _NANOSECONDS)
@@ -88,13 +88,7 @@ def user(
     if output is None:
         echo(text, nl=False)
         return
-    path = Path(output)
-    try:
-        if path.exists() and not is_ours(path.read_text(errors="replace")):
-            raise Failure(f"{path} exists and was not written by Setpoint; choose another file")
-        secret_files.write(path, text.encode())
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror or error}") from None
+    write_kubeconfig(Path(output), text)
     echo(f"kubeconfig: {output}", err=True)
 
 
