@@ -112,9 +112,13 @@ def test_the_operator_of_the_password_store(tmp_path: Path) -> None:
     python = environment("pass", "pass-operator")
     own = {"HOME": str(tmp_path), "PASS_DIRECTORY": "team", "PASS_GPG_KEY_ID": "team@example.com"}
     own["PASS_GPG_PASSPHRASE"] = "open sesame"
-    done = subprocess.run(
-        [python, "-c", PASS], capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **own}
-    )
+    try:
+        done = subprocess.run(
+            [python, "-c", PASS], capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **own}
+        )
+    finally:
+        # gpg leaves an agent behind.
+        subprocess.run(["gpgconf", "--homedir", str(tmp_path / ".gnupg"), "--kill", "all"], check=False)
     assert done.stdout == "swordfish\nagain\n[]\n", done.stderr[-3000:]
 
 
