@@ -76,6 +76,13 @@ def test_files_have_the_owner_group_and_mode_that_they_or_those_above_say() -> N
     assert made.skipped == ()
 
 
+def test_an_archive_ends_after_two_empty_blocks() -> None:
+    made = files_archive({"destination": "/etc", "entries": [{"name": "a", "contents": "text"}]}, modified=NOW).data
+    assert len(made) == 4 * tarfile.BLOCKSIZE
+    assert made.endswith(bytes(2 * tarfile.BLOCKSIZE))
+    assert list(members(made)) == ["etc/a"]
+
+
 def test_the_usual_modes_are_those_of_the_usual_umask() -> None:
     made = files_archive({"entries": [{"name": "a"}, {"name": "d", "type": "directory"}]}, modified=NOW)
     assert {name: each[1] for name, each in members(made.data).items()} == {"a": 0o644, "d": 0o755}

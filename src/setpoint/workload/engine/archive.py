@@ -44,8 +44,11 @@ class _Writer:
         self.skipped: list[str] = []
 
     def finish(self) -> Archive:
+        # Python pads an archive to a multiple of 10 KiB. The process in which podman unpacks the archive ends after two
+        # empty blocks; if podman still writes at that moment, the upload fails with a broken pipe.
+        end = self._archive.offset + 2 * tarfile.BLOCKSIZE
         self._archive.close()
-        return Archive(self._made.getvalue(), tuple(self.skipped))
+        return Archive(self._made.getvalue()[:end], tuple(self.skipped))
 
     def entries(self, found: Any, where: str, directory: str, owner: _Owner) -> None:
         """Adds the entries of one directory."""
