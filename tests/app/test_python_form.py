@@ -12,7 +12,7 @@ import setpoint as sp
 from setpoint.app.builder import rendered
 from setpoint.app.loader import load_app
 from setpoint.app.model import AppFile, Controller, Network, Secret, Service, Task, Volume
-from setpoint.app.parts import Build, Logs, Mount, Port, Probe, Resources, Restart, Stop, Terminal, Watch
+from setpoint.app.parts import Build, Logs, Mount, Port, Probe, Resources, Restart, Stop, Sync, Terminal, Watch
 from setpoint.app.reader import parse_app
 from setpoint.app.yaml_output import app_yaml
 from setpoint.objects.typedyaml import Mistakes
@@ -54,6 +54,7 @@ WORKLOAD: dict[str, st.SearchStrategy[Any]] = {
     "pull": st.sampled_from([None, "always", "never"]),
     "labels": MAPS,
     "logs": st.one_of(st.none(), st.builds(Logs, max_files=st.integers(1, 9))),
+    "groups": MANY,
     "profiles": MANY,
 }
 SERVICES = st.builds(
@@ -64,7 +65,16 @@ SERVICES = st.builds(
     ready=st.one_of(st.none(), PROBES),
     restart=st.one_of(st.booleans(), TEXTS, st.builds(Restart, on=st.sampled_from(["failure", "always"]))),
     watch=st.one_of(
-        st.none(), WORDS, st.builds(Watch, paths=st.lists(TEXTS, min_size=1, max_size=2).map(tuple), ignore=MANY)
+        st.none(),
+        WORDS,
+        st.builds(
+            Watch,
+            paths=MANY,
+            ignore=MANY,
+            sync=st.lists(
+                st.builds(Sync, source=TEXTS, target=TEXTS, then=st.sampled_from([None, "restart"])), max_size=2
+            ).map(tuple),
+        ),
     ),
     keep=st.booleans(),
 )

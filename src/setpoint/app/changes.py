@@ -25,7 +25,7 @@ _MOST_PATHS = 256
 _RESTARTS = ("restartPolicy", "restartBackoff", "maxRestarts")
 _LIVE = frozenset(("dependsOn", "watch", *_RESTARTS, "stopSignal", "stopTimeout", "logs"))
 # A running container can change its networks, but no other setting of its creation.
-_CONTAINER_LIVE = (_LIVE - {"stopSignal", "logs"}) | {"networks"}
+_CONTAINER_LIVE = (_LIVE - {"stopSignal", "logs"}) | {"fileActions", "networks"}
 # Fields that can be changed, but not added or removed.
 _FIXED_PRESENCE = frozenset(("networks", "schedule"))
 

@@ -10,7 +10,7 @@ from setpoint.app import forms
 from setpoint.app.commands import command, words
 from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Service, Task, Workload
-from setpoint.app.part_checks import probe_faults, source_faults, span_fault
+from setpoint.app.part_checks import probe_faults, source_faults, span_fault, watch_faults
 from setpoint.app.parts import Mount
 from setpoint.app.ports import all_ports, object_name, refers_to
 from setpoint.objects import quantity
@@ -95,6 +95,9 @@ def _workload_faults(app: AppFile, path: Path, name: str, workload: Workload) ->
     if workload.stdin and workload.terminal:
         yield (*path, "stdin"), "a terminal includes standard input; remove stdin"
     yield from _quantity_faults(path, workload)
+    for index, group in enumerate(workload.groups):
+        for message in dns1123_label(group):
+            yield (*path, "groups", index), f"invalid name {group!r}: {message}"
     if app.networks:
         for index, network in enumerate(workload.networks):
             if network not in app.networks and network != "default":
@@ -149,11 +152,7 @@ def _service_faults(path: Path, service: Service) -> Iterator[Fault]:
         if given is not None:
             yield from probe_faults((*path, name), given, service)
     yield from _restart_faults((*path, "restart"), service)
-    watch = forms.watch(service.watch)
-    if watch is not None:
-        yield from span_fault((*path, "watch", "debounce"), watch.debounce)
-        if watch.do == "rebuild" and not service.build:
-            yield (*path, "watch", "do"), "rebuild requires a service with build"
+    yield from watch_faults((*path, "watch"), service)
     if service.keep and service.terminal:
         yield (*path, "terminal"), "keep and terminal cannot be combined; remove one of them"
     if service.keep and service.replicas is not None:

@@ -20,6 +20,8 @@ _KINDS: tuple[tuple[str, type[Part]], ...] = (
     ("`ready`, `alive`, `started`", parts.Probe),
     ("`restart`", parts.Restart),
     ("`watch`", parts.Watch),
+    ("`watch.sync[]`", parts.Sync),
+    ("`watch.sync[].then`", parts.SyncExec),
     ("`stop`", parts.Stop),
     ("`build`", parts.Build),
     ("`volumes[]` of a container", parts.Mount),

@@ -136,8 +136,12 @@ def backoff(text: str) -> tuple[str, str]:
     return first.strip(), longest.strip()
 
 
-def watch(value: str | Sequence[str] | Watch | None) -> Watch | None:
-    return value if value is None or isinstance(value, Watch) else Watch(paths=many(value))
+def watches(value: str | Watch | Sequence[str | Watch] | None) -> list[Watch]:
+    """Returns the watch rules of a service. Paths without a rule of their own form the first rule."""
+    given = (value,) if isinstance(value, str | Watch) else tuple(value or ())
+    plain = tuple(each for each in given if isinstance(each, str) and each)
+    rules = [each for each in given if isinstance(each, Watch)]
+    return [Watch(paths=plain), *rules] if plain else rules
 
 
 def build(value: str | Build) -> Build | None:

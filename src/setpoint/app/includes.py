@@ -58,11 +58,17 @@ class _Paths:
 
     def service(self, service: Service) -> Service:
         watch = service.watch
-        if isinstance(watch, Watch):
-            watch = msgspec.structs.replace(watch, paths=self.all_of(watch.paths))
+        if isinstance(watch, str | Watch):
+            watch = self._watch(watch)
         elif watch is not None:
-            watch = self.all_of(watch)
+            watch = tuple(map(self._watch, watch))
         return msgspec.structs.replace(self.workload(service), watch=watch)
+
+    def _watch(self, value: str | Watch) -> str | Watch:
+        if isinstance(value, str):
+            return self.path(value)
+        sync = tuple(msgspec.structs.replace(each, source=self.path(each.source)) for each in value.sync)
+        return msgspec.structs.replace(value, paths=self.all_of(value.paths), sync=sync)
 
     def _build(self, value: str | Build) -> str | Build:
         if isinstance(value, Build):

@@ -111,6 +111,9 @@ class Workload(Part, frozen=True, kw_only=True):
     logs: Logs | None = None
     """The limits of the stored output."""
 
+    groups: tuple[str, ...] = ()
+    """The groups of this service or task, for the option --group of the commands."""
+
     profiles: tuple[str, ...] = ()
     """The profiles that include this service or task; always included by default."""
 
@@ -140,8 +143,8 @@ class Service(Workload, frozen=True, kw_only=True):
     restart: bool | str | Restart = False
     """The restart policy: no (the default), on-failure, always, or the long form."""
 
-    watch: Words | Watch | None = None
-    """Files to watch; a change restarts the service."""
+    watch: str | Watch | tuple[str | Watch, ...] | None = None
+    """Files to watch; a change restarts or rebuilds the service, or is copied into its container."""
 
     keep: bool = False
     """Keeps the service running after the session, for the next session to use."""

@@ -6,7 +6,7 @@ from setpoint.app import forms
 from setpoint.app.commands import command
 from setpoint.app.faults import Fault
 from setpoint.app.model import Service
-from setpoint.app.parts import Probe
+from setpoint.app.parts import Probe, SyncExec
 from setpoint.objects import duration
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.typedyaml import Path, choices
@@ -80,3 +80,32 @@ def _port_choice_faults(path: Path, action: str, probe: Probe, service: Service)
         yield (*path, "port"), f"unknown port {probe.port}{choices(probe.port, list(service.ports))}"
     elif not probe.port and len(service.ports) > 1:
         yield path, f"the service has several ports; set port: {next(iter(service.ports))}, or another port"
+
+
+def watch_faults(path: Path, service: Service) -> Iterator[Fault]:
+    """Yields the faults of the watch rules of a service."""
+    rules = forms.watches(service.watch)
+    container = forms.is_container(service)
+    if not container and len(rules) > 1:
+        yield path, "a process has one watch rule: join the paths of the rules"
+    for watch in rules:
+        yield from span_fault((*path, "debounce"), watch.debounce)
+        if not watch.paths and not watch.sync:
+            yield path, "no files: set paths, or sync to copy files into a container"
+        if watch.do == "rebuild" and not service.build:
+            yield (*path, "do"), "rebuild requires a service with build"
+        for each in watch.sync:
+            if not container:
+                yield (*path, "sync"), "sync applies to containers (image, build), not to processes; use paths"
+            if not each.source:
+                yield (*path, "sync", "from"), "set the file or directory to copy"
+            if not each.target.startswith("/"):
+                yield (*path, "sync", "to"), f"{each.target!r} is not an absolute path in the container"
+            if isinstance(each.then, SyncExec):
+                try:
+                    empty = not each.then.exec or not command(each.then.exec)
+                except ValueError as error:
+                    yield (*path, "sync", "then"), str(error)
+                else:
+                    if empty:
+                        yield (*path, "sync", "then"), "set the command to execute"

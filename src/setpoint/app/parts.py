@@ -6,7 +6,7 @@ The structs are the long forms; `forms` converts the short forms.
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
 
 PortNumber: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
@@ -101,17 +101,68 @@ class Restart(Part, frozen=True, kw_only=True):
     """The running time after which the delay and the number of restarts are reset."""
 
 
-class Watch(Part, frozen=True, kw_only=True):
-    """Files that restart a service when they change, in the long form."""
+class SyncExec(Part, frozen=True, kw_only=True):
+    """A command that runs in the container after a sync."""
 
-    paths: Annotated[tuple[str, ...], Meta(min_length=1)]
+    exec: Words
+    """The command. Exit code 0 is a success."""
+
+    user: str = ""
+    """The user of the command; by default the user of the container."""
+
+    dir: str = ""
+    """The working directory of the command; by default that of the container."""
+
+    env: Env = {}
+    """Additional environment variables of the command."""
+
+    privileged: bool = False
+    """Runs the command with full access to this machine."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "env", texts(self.env))
+
+
+class Sync(Part, frozen=True, kw_only=True):
+    """Files that are copied into a running container when they change."""
+
+    source: str = field(name="from")
+    """The file or directory on this machine, relative to the app file."""
+
+    target: str = field(name="to")
+    """The path in the container of this file or directory."""
+
+    ignore: tuple[str, ...] = ()
+    """Files to ignore, as in .gitignore; in addition to those of the watch."""
+
+    include: tuple[str, ...] = ()
+    """Globs of the only files to copy; all files by default."""
+
+    initial: bool = True
+    """Copies all files before the container starts. If false, only later changes are copied."""
+
+    then: Literal["restart"] | SyncExec | None = None
+    """The action after a sync: restart, or a command in the container."""
+
+
+class Watch(Part, frozen=True, kw_only=True):
+    """Files that restart or rebuild a service when they change, or are copied into its container, in the long form. A
+    service can have a list of these."""
+
+    paths: tuple[str, ...] = ()
     """Files, directories and globs (`api/**/*.py`), relative to the app file."""
 
     ignore: tuple[str, ...] = ()
     """Globs of files to ignore."""
 
+    include: tuple[str, ...] = ()
+    """Globs of the only files below `paths` to consider; all files by default."""
+
     do: Literal["restart", "rebuild"] = "restart"
-    """The action on a change. rebuild requires `build`."""
+    """The action on a change of `paths`. rebuild requires `build`."""
+
+    sync: tuple[Sync, ...] = ()
+    """Files to copy into the running container, without a restart."""
 
     cascade: bool = False
     """Restarts dependent services as well."""

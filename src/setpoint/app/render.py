@@ -16,9 +16,19 @@ from setpoint.app.model import AppFile, Network, Service, Task, Volume
 from setpoint.app.ports import Ports, ServedPort, all_ports
 from setpoint.app.specs import Specs, volume_name, without_empty
 from setpoint.app.values import User, Values
+from setpoint.app.watches import Watches
 from setpoint.objects.tree import Object, copy
 from setpoint.workload.dependencies import deadlocks
-from setpoint.workload.kinds.api_names import APP_LABEL, GROUP, OWN_GROUP, PART_LABEL, SCHEME, SESSION_LABEL, VERSION
+from setpoint.workload.kinds.api_names import (
+    APP_LABEL,
+    GROUP,
+    GROUP_LABEL,
+    OWN_GROUP,
+    PART_LABEL,
+    SCHEME,
+    SESSION_LABEL,
+    VERSION,
+)
 
 _OVERLAPS = {"allow": "Allow", "forbid": "Forbid", "replace": "Replace"}
 
@@ -50,6 +60,7 @@ class _Rendering:
         self._ports: Ports = all_ports(app)
         self._values = Values(app, environment, self._ports, self.faults)
         self._specs = Specs(app, environment, self._values, self.faults)
+        self._watches = Watches(app, self._specs.path_of)
         self._automatic = forms.automatic(app)
         self._cascading = self._cascade()
         self._users = [
@@ -72,7 +83,10 @@ class _Rendering:
         ]
 
     def _object(self, kind: str, name: str, spec: Object, part: str = "", api: str = f"{GROUP}/{VERSION}") -> Object:
-        metadata = {"name": name, "labels": self._labels(part)}
+        workload = self._app.services.get(part) or self._app.tasks.get(part)
+        groups = workload.groups if workload is not None and name == part else ()
+        labels = self._labels(part) | {f"{GROUP_LABEL}{group}": "true" for group in groups}
+        metadata = {"name": name, "labels": labels}
         return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
 
     def _labels(self, part: str = "") -> dict[str, str]:
@@ -167,8 +181,7 @@ class _Rendering:
         service = self._app.services[user.name]
         if depends:
             spec["dependsOn"] = depends
-        if watch := self._watch(service):
-            spec["watch"] = watch
+        spec |= self._watches.fields(service)
         if user.container or service.replicas is None:
             return self._object("Container" if user.container else "Executable", user.name, spec, user.name)
         template = {"labels": self._labels(user.name), "spec": spec}
@@ -208,8 +221,8 @@ class _Rendering:
 
     def _cascade(self) -> set[str]:
         """Returns the services with a cascading restart: by their own setting, or through a dependency."""
-        watches = {name: forms.watch(service.watch) for name, service in self._app.services.items()}
-        found = {name for name, watch in watches.items() if watch is not None and watch.cascade}
+        watches = {name: forms.watches(service.watch) for name, service in self._app.services.items()}
+        found = {name for name, rules in watches.items() if any(watch.cascade for watch in rules)}
         grows = True
         while grows:
             later = {
@@ -236,25 +249,3 @@ class _Rendering:
             if wait.name == name and wait.log
         )  # fmt: skip
         return {f"line-{hashlib.sha256(pattern.encode()).hexdigest()[:8]}": pattern for pattern in patterns}
-
-    def _watch(self, service: Service) -> Object | None:
-        watch = forms.watch(service.watch)
-        if watch is None:
-            return None
-        return without_empty(
-            {
-                "paths": [self._specs.path_of(path) for path in watch.paths],
-                "ignore": [*watch.ignore, *self._controller_files(watch.paths)],
-                "action": "Rebuild" if watch.do == "rebuild" else "",
-                "debounce": watch.debounce,
-            }
-        )
-
-    def _controller_files(self, paths: Iterable[str]) -> list[str]:
-        """Returns the controller files to ignore when the whole directory is watched: controllers are reloaded
-        separately."""
-        if not any(path.startswith("*") for path in paths):
-            return []
-        modules = [forms.controller(each).module for each in self._app.controllers]
-        places = (module.rpartition("/") for module in modules if module.endswith(".py"))
-        return list(dict.fromkeys(f"/{directory}/" if slash else f"/{name}" for directory, slash, name in places))

@@ -49,6 +49,8 @@ class Ignored(NamedTuple):
     rules: tuple[IgnorePattern, ...] = ()
     # As in git: files below an ignored directory cannot be included again.
     is_final: bool = False
+    # If not empty, files that match none of these patterns are ignored.
+    only: tuple[IgnorePattern, ...] = ()
 
     @property
     def has_exceptions(self) -> bool:
@@ -59,8 +61,12 @@ class Ignored(NamedTuple):
         """Returns True if a path, or a directory above, is ignored."""
         if not self.is_final:
             return self._last_match(path, is_directory)
-        ends = [place for place, character in enumerate(path) if character == "/"]
-        return any(self._last_match(path[:end], True) for end in ends) or self._last_match(path, is_directory)
+        above = [path[:place] for place, character in enumerate(path) if character == "/"]
+        if any(self._last_match(each, True) for each in above) or self._last_match(path, is_directory):
+            return True
+        if is_directory or not self.only:
+            return False
+        return not any(rule.pattern.fullmatch(each) for rule in self.only for each in (path, *above))
 
     def _last_match(self, path: str, is_directory: bool) -> bool:
         for rule in reversed(self.rules):
@@ -69,9 +75,10 @@ class Ignored(NamedTuple):
         return False
 
 
-def by_git(lines: Iterable[str]) -> Ignored:
-    """Parses the patterns of a `.gitignore`. Raises ValueError."""
-    return Ignored(tuple(rule for line in lines if (rule := _git_rule(line)) is not None), is_final=True)
+def by_git(lines: Iterable[str], only: Iterable[str] = ()) -> Ignored:
+    """Parses the patterns of a `.gitignore`, and the patterns of the only files that are not ignored. Raises
+    ValueError."""
+    return Ignored(_git_rules(lines), is_final=True, only=_git_rules(only))
 
 
 def by_docker(text: str) -> Ignored:
@@ -83,6 +90,10 @@ def by_docker(text: str) -> Ignored:
 def path_pattern(glob: str) -> re.Pattern[str]:
     """Returns the pattern of a glob in git's dialect, relative to its own directory. Raises ValueError."""
     return _compiled(glob, _git_parts(glob, is_path=True))
+
+
+def _git_rules(lines: Iterable[str]) -> tuple[IgnorePattern, ...]:
+    return tuple(rule for line in lines if (rule := _git_rule(line)) is not None)
 
 
 def _git_rule(line: str) -> IgnorePattern | None:

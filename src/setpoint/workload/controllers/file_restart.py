@@ -99,7 +99,7 @@ class FileWatching:
             return
         self._discard(kind, request.name)
         try:
-            ignored = by_git([*DEFAULT_IGNORED, *spec.ignore])
+            ignored = by_git([*DEFAULT_IGNORED, *spec.ignore], spec.include)
             roots = [root_of(each, directory) for each in spec.paths]
         except ValueError as error:
             problem = f"spec.watch: {error}; correct the pattern"

@@ -13,6 +13,8 @@ LOGGED = {"executables": "Executable", "containers": "Container", "containerexec
 
 # The labels of objects that an app file renders: the app, its session, and the service or task of the object.
 APP_LABEL, SESSION_LABEL, PART_LABEL = "setpoint.dev/app", "setpoint.dev/session", "setpoint.dev/part"
+# The prefix of the labels of groups of services and tasks; each value is "true".
+GROUP_LABEL = "group.setpoint.dev/"
 # The URL scheme of a Service.
 SCHEME = "setpoint.dev/scheme"
 SERVICE_PRODUCER = "service-producer"

@@ -21,6 +21,7 @@ from setpoint.schema.types import (
     rule,
 )
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.file_action import FileActions, SyncStatus
 from setpoint.workload.kinds.files import ContainerPemCertificates, CreateFileSystem, ImageLayer
 from setpoint.workload.kinds.health_probes import HealthProbeResults, HealthProbes
 from setpoint.workload.kinds.image import ContainerBuild
@@ -293,6 +294,9 @@ class ContainerSpec(Lifetime):
     watch: FileWatch | None = None
     """Files whose changes restart or rebuild the container."""
 
+    file_actions: FileActions = []
+    """Files that are copied into the container when they change, and further actions on changes of files."""
+
     serves: Serves = []
     """The Services that the container serves; each requires a port."""
 
@@ -368,6 +372,9 @@ class ContainerStatus(KindModel):
 
     observed_restart: Text = ""
     """The last completed restart request, by the value of its annotation."""
+
+    sync: SyncStatus | None = None
+    """The files that were copied into the container."""
 
     pull_progress: Text = ""
     """The progress of the image pull."""

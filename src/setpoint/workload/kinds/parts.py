@@ -283,6 +283,9 @@ class FileWatch(KindModel):
     ignore: list[str] = []
     """Glob patterns of ignored files."""
 
+    include: list[str] = []
+    """Glob patterns of the only files to consider; all files if empty."""
+
     action: Literal["Restart", "Rebuild"] = "Restart"
     """The action on a change. Rebuild also builds the image again, if the spec has a build."""
 
