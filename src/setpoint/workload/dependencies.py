@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from setpoint.objects.tree import Object
-from setpoint.workload.progress import progress
+from setpoint.workload.progress import has_failed, progress
 from setpoint.workload.service_producers import producers
 from setpoint.workload.template_parser import TemplateError
 from setpoint.workload.templates import references
@@ -40,6 +40,7 @@ class Requirement(NamedTuple):
     name: str
     condition: "DependencyCondition"
     why: str
+    optional: bool = False
 
     @property
     def key(self) -> Key:
@@ -77,13 +78,13 @@ def requirements(tree: Object) -> list[Requirement]:
 def waiting_for(tree: Object, find: FindObject) -> list[Waiting]:
     """Returns the unmet requirements of an object; `find` looks up other objects."""
     found = []
-    for kind, name, condition, _ in requirements(tree):
+    for kind, name, condition, _, optional in requirements(tree):
         other = find(kind, name)
         if other is None:
             found.append(Waiting(kind, name, condition, "it does not exist"))
             continue
         how_far = progress(other)
-        if not how_far.has(condition):
+        if not how_far.has(condition) and not (optional and has_failed(other)):
             found.append(Waiting(kind, name, condition, how_far.says))
     return found
 
@@ -91,7 +92,8 @@ def waiting_for(tree: Object, find: FindObject) -> list[Waiting]:
 def _requirements(tree: Object) -> Iterator[Requirement]:
     kind, spec = tree["kind"], tree.get("spec") or {}
     for each in spec.get("dependsOn") or ():
-        yield Requirement(each["kind"], each["name"], each.get("condition", "Ready"), "dependsOn")
+        optional = bool(each.get("optional"))
+        yield Requirement(each["kind"], each["name"], each.get("condition", "Ready"), "dependsOn", optional)
     if kind == "ContainerExec":
         yield Requirement("Container", spec["containerName"], "Started", "containerName")
     if kind == "ContainerNetworkTunnelProxy":

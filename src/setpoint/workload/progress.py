@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from setpoint.workload.kinds.parts import DependencyCondition
 
 
+_FAILED = ("Exited", "Finished", "Terminated", "Failed", "FailedToStart", "NotFound")
+
+
 class WorkloadConditions(NamedTuple):
     """The conditions of an object, and a description of its state."""
 
@@ -50,6 +53,14 @@ def progress(tree: Object) -> WorkloadConditions:
         return WorkloadConditions(done or state == "Running", good, done, good, _state(state))
     up = state in ("Running", "Ready")
     return WorkloadConditions(up, up, False, False, _state(state))
+
+
+def has_failed(tree: Object) -> bool:
+    """Returns True if a workload has ended, is unhealthy, or cannot start, and no restart is due."""
+    status = tree.get("status") or {}
+    if status.get("nextRestartTime"):
+        return False
+    return status.get("state") in _FAILED or status.get("healthStatus") == "Unhealthy"
 
 
 def is_suspended(tree: Object) -> bool:

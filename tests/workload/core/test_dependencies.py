@@ -51,7 +51,7 @@ def test_requirements_come_from_depends_on_templates_networks_and_containers() -
         env=[{"name": "A", "value": '{{ portFor "db" }}{{ secret "s" "k" }}'}, {"name": "B", "value": "{{ broken"}],
         args=['{{ fieldOf "Executable" "api" "status.pid" }}', '{{ portForServing "own" }}'],
     )
-    assert [tuple(each) for each in requirements(tree)] == [
+    assert [tuple(each)[:4] for each in requirements(tree)] == [
         ("Task", "migrate", "Ready", "dependsOn"),
         ("Service", "q", "Started", "dependsOn"),
         ("ContainerNetwork", "front", "Ready", "networks"),
@@ -59,7 +59,7 @@ def test_requirements_come_from_depends_on_templates_networks_and_containers() -
         ("Executable", "api", "Started", "fieldOf in args[0]"),
     ]
     run = made("ContainerExec", "x", containerName="c")
-    assert [tuple(each) for each in requirements(run)] == [("Container", "c", "Started", "containerName")]
+    assert [tuple(each)[:4] for each in requirements(run)] == [("Container", "c", "Started", "containerName")]
 
 
 FAILED_PROBE = {"outcome": "Failure", "probeName": "http", "reason": "connection refused"}
@@ -124,6 +124,23 @@ def test_an_object_waits_until_the_other_has_come_so_far(
         waiting = waiting_for(exe("me", f"{kind}/other", condition=condition), lambda *key: other)
         expected = [] if condition in holds.split() else [(kind, "other", condition, why)]
         assert [tuple(each) for each in waiting] == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "waits"),
+    [
+        ({"state": "Starting"}, True),
+        ({"state": "Running", "healthStatus": "Caution"}, True),
+        ({"state": "Running", "healthStatus": "Unhealthy"}, False),
+        ({"state": "Exited", "exitCode": 1}, False),
+        ({"state": "Exited", "exitCode": 1, "nextRestartTime": "2026-01-01T00:00:00.000000Z"}, True),
+        ({"state": "FailedToStart"}, False),
+    ],
+)
+def test_an_optional_dependency_is_not_waited_for_once_it_has_failed(status: Object, waits: bool) -> None:
+    depends = [{"kind": "Container", "name": "other", "optional": True}]
+    other = made("Container", "other", status=status)
+    assert bool(waiting_for(made("Executable", "me", dependsOn=depends), lambda *key: other)) is waits
 
 
 def test_what_does_not_exist_is_waited_for() -> None:

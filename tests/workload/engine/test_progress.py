@@ -75,6 +75,13 @@ def test_a_build_is_asked_for_as_its_spec_says(tmp_path: Path) -> None:
             {"id": "v", "type": "env", "value": "given"},
             {"id": "E", "type": "env"},
         ],
+        "pull": True,
+        "noCache": True,
+        "cacheFrom": ["web:old"],
+        "extraHosts": ["db:10.0.0.1"],
+        "network": "none",
+        "shmSize": 1024,
+        "ulimits": [{"name": "nofile", "soft": 5}],
     }
     assert build_options(build, "web:dev", {"E": "of the environment"}) == BuildOptions(
         tags=["web:dev", "web:extra"],
@@ -83,6 +90,13 @@ def test_a_build_is_asked_for_as_its_spec_says(tmp_path: Path) -> None:
         stage="first",
         platform="linux/arm64",
         secrets={"f": b"\0key", "v": b"given", "E": b"of the environment"},
+        pull=True,
+        no_cache=True,
+        cache_from=["web:old"],
+        extra_hosts=["db:10.0.0.1"],
+        network="none",
+        shm_bytes=1024,
+        ulimits=({"Name": "nofile", "Soft": 5, "Hard": 5},),
     )
     for secret in ({"id": "f", "source": "/no/file"}, {"id": "E", "type": "env"}):
         with pytest.raises(ContextError, match=r"build\.secrets\[0\]\.source"):

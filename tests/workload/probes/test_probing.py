@@ -46,6 +46,9 @@ class World:
     def tell(self) -> None:
         self.news += 1
 
+    def outcome(self) -> Outcome:
+        return self.probing.tallies[0].outcome
+
     async def wait(self, seconds: float, step: float = 1) -> None:
         """Lets time pass, step by step."""
         for _ in range(round(seconds / step)):
@@ -101,6 +104,30 @@ async def test_one_that_has_not_succeeded_yet_is_tried_ever_less_often_until_its
     assert waits[0] < 0.05
     assert waits == sorted(waits)
     assert waits[-1] == 5
+    world.probing.close()
+
+
+async def test_failures_in_the_start_period_do_not_count_and_a_success_is_seen_at_once() -> None:
+    world = World(probe(every="5s", schedule={"startPeriod": "60s", "startInterval": "1s"}))
+    world.answers["web"] = Finding("Failure", "still loading")
+    await world.wait(40, 0.5)
+    assert (world.probing.health, world.news) == ("Caution", 0)
+    world.answers["web"] = Finding("Success")
+    await world.wait(1.5, 0.5)
+    assert world.outcome() == "Success"
+    world.answers["web"] = Finding("Failure", "ended")
+    await world.wait(6, 0.5)
+    assert world.outcome() == "Failure"
+    world.probing.close()
+
+
+async def test_failures_after_the_start_period_count() -> None:
+    world = World(probe(every="5s", schedule={"startPeriod": "20s"}))
+    world.answers["web"] = Finding("Failure", "still loading")
+    await world.wait(19, 0.5)
+    assert world.outcome() == "Unknown"
+    await world.wait(11, 0.5)
+    assert world.outcome() == "Failure"
     world.probing.close()
 
 

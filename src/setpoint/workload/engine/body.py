@@ -9,16 +9,44 @@ from typing import Any, NamedTuple
 
 from setpoint.objects import duration
 from setpoint.objects.quantity import Quantity
-from setpoint.workload.engine.run_args import apply_run_args, device
+from setpoint.workload.engine.run_arg_values import device
+from setpoint.workload.engine.run_args import apply_run_args
 
 LOOPBACK = "127.0.0.1"
+_HEALTH_SPANS = {
+    "interval": "Interval",
+    "timeout": "Timeout",
+    "startPeriod": "StartPeriod",
+    "startInterval": "StartInterval",
+}
 
 
 class EngineNetwork(NamedTuple):
-    """A network of the engine, by its name there, and the aliases of the container."""
+    """A network of the engine, by its name there, with the aliases and the settings of the container."""
 
     network: str
     aliases: Sequence[str] = ()
+    settings: Mapping[str, Any] = {}
+
+    def endpoint(self) -> dict[str, Any]:
+        """Returns the settings of the container in the network, for the engine."""
+        return {"Aliases": list(self.aliases), **self.settings}
+
+
+def endpoint_settings(attachment: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the addresses and options of an entry of `spec.networks`, for the engine."""
+    addresses = {
+        "IPv4Address": attachment.get("ipv4Address"),
+        "IPv6Address": attachment.get("ipv6Address"),
+        "LinkLocalIPs": attachment.get("linkLocalAddresses"),
+    }
+    settings = {
+        "IPAMConfig": {name: value for name, value in addresses.items() if value},
+        "MacAddress": attachment.get("macAddress"),
+        "DriverOpts": attachment.get("driverOptions"),
+        "GwPriority": attachment.get("gatewayPriority"),
+    }
+    return {name: value for name, value in settings.items() if value}
 
 
 class CreateRequest(NamedTuple):
@@ -69,8 +97,7 @@ def create_body(
     _allow(spec, host)
     if networks:
         host["NetworkMode"] = networks[0].network
-        endpoint = {"Aliases": list(networks[0].aliases)}
-        body["NetworkingConfig"] = {"EndpointsConfig": {networks[0].network: endpoint}}
+        body["NetworkingConfig"] = {"EndpointsConfig": {networks[0].network: networks[0].endpoint()}}
     platform = apply_run_args(body, spec.get("runArgs") or ())
     body["HostConfig"] = {name: value for name, value in host.items() if value not in (None, [], {})}
     return CreateRequest(body, platform or (spec.get("build") or {}).get("platform", ""), tuple(networks[1:]))
@@ -113,9 +140,14 @@ def _limit(spec: Mapping[str, Any], host: dict[str, Any]) -> None:
     ours = any(spec.get(field) is not None for field in ("restartBackoff", "maxRestarts"))
     if policy and policy != "no" and not ours:
         host["RestartPolicy"] = {"Name": policy}
-    host["Ulimits"] = [
+    host["Ulimits"] = engine_ulimits(spec.get("ulimits") or ())
+
+
+def engine_ulimits(limits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the limits of processes, for the engine."""
+    return [
         {"Name": each["name"], "Soft": each["soft"], "Hard": each["soft"] if each.get("hard") is None else each["hard"]}
-        for each in spec.get("ulimits") or ()
+        for each in limits
     ]
 
 
@@ -132,7 +164,7 @@ def _allow(spec: Mapping[str, Any], host: dict[str, Any]) -> None:
 def _healthcheck(check: Mapping[str, Any]) -> dict[str, Any]:
     command = list(check.get("command") or ())
     made: dict[str, Any] = {"Test": ["CMD", *command] if command else ["NONE"]}
-    for name, field in (("interval", "Interval"), ("timeout", "Timeout"), ("startPeriod", "StartPeriod")):
+    for name, field in _HEALTH_SPANS.items():
         if check.get(name):
             made[field] = duration.parse(check[name])
     if check.get("retries"):

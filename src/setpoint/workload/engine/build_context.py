@@ -32,6 +32,8 @@ class Context(NamedTuple):
     dockerfile: str
     ignored: Ignored
     outside: Path | None = None
+    # The text of a Dockerfile that is no file.
+    inline: str = ""
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yields the archive in pieces. Raises ContextError."""
@@ -67,16 +69,18 @@ class Context(NamedTuple):
             yield from _entry(name, path)
         if self.outside is not None:
             yield from _entry(self.dockerfile, self.outside)
+        if self.inline:
+            yield file_blocks(self.dockerfile, self.inline.encode())
         yield bytes(2 * tarfile.BLOCKSIZE)
 
 
-def open_context(directory: str, dockerfile: str = "") -> Context:
+def open_context(directory: str, dockerfile: str = "", inline: str = "") -> Context:
     """Returns the context of a directory. A relative Dockerfile is searched in the directory first, then in the working
-    directory. Raises ContextError."""
+    directory; `inline` is the text of a Dockerfile instead. Raises ContextError."""
     root = Path(directory)
     if not root.is_dir():
         raise ContextError(f"build.context: directory {directory} does not exist")
-    inside, outside = _dockerfile(root, dockerfile)
+    inside, outside = (_OUTSIDE, None) if inline else _dockerfile(root, dockerfile)
     ignored = Ignored()
     for candidate in (Path(f"{outside or root / inside}.dockerignore"), root / ".dockerignore"):
         try:
@@ -86,7 +90,7 @@ def open_context(directory: str, dockerfile: str = "") -> Context:
             continue
         except (OSError, ValueError) as error:
             raise ContextError(f"build.context: {candidate} cannot be read: {error}") from None
-    return Context(root, inside, ignored, outside)
+    return Context(root, inside, ignored, outside, inline)
 
 
 def file_blocks(name: str, contents: bytes) -> bytes:

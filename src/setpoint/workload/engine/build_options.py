@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from setpoint.workload.engine.body import engine_ulimits
 from setpoint.workload.engine.build_context import ContextError
 from setpoint.workload.engine.images import BuildOptions
 
@@ -21,6 +22,13 @@ def build_options(build: Mapping[str, Any], tag: str, environ: Mapping[str, str]
             secret["id"]: _secret(secret, f"build.secrets[{index}]", environ)
             for index, secret in enumerate(build.get("secrets") or ())
         },
+        pull=bool(build.get("pull")),
+        no_cache=bool(build.get("noCache")),
+        cache_from=build.get("cacheFrom") or (),
+        extra_hosts=build.get("extraHosts") or (),
+        network=build.get("network") or "",
+        shm_bytes=build.get("shmSize") or 0,
+        ulimits=tuple(engine_ulimits(build.get("ulimits") or ())),
     )
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from setpoint.workload.engine import results
 from setpoint.workload.engine.auth import every_registry, registry_auth
@@ -37,6 +37,11 @@ class BuildOptions(NamedTuple):
     secrets: Mapping[str, bytes] = {}
     pull: bool = False
     no_cache: bool = False
+    cache_from: Sequence[str] = ()
+    extra_hosts: Sequence[str] = ()
+    network: str = ""
+    shm_bytes: int = 0
+    ulimits: Sequence[Mapping[str, Any]] = ()
 
 
 class Images:
@@ -186,6 +191,11 @@ def _build_query(dockerfile: str, options: BuildOptions) -> dict[str, str | bool
         "platform": options.platform or None,
         "pull": options.pull,
         "nocache": options.no_cache,
+        "cachefrom": json.dumps(list(options.cache_from)) if options.cache_from else None,
+        "extrahosts": ",".join(options.extra_hosts) or None,
+        "networkmode": options.network or None,
+        "shmsize": str(options.shm_bytes) if options.shm_bytes else None,
+        "ulimits": json.dumps(list(options.ulimits)) if options.ulimits else None,
         # Intermediate containers are not kept.
         "rm": True,
         "forcerm": True,

@@ -26,8 +26,12 @@ class Networks:
         subnet: str = "",
         internal: bool = False,
         labels: Mapping[str, str] | None = None,
+        attachable: bool = False,
+        options: Mapping[str, str] | None = None,
+        ipam: Mapping[str, Any] | None = None,
     ) -> str:
-        """Creates a network and returns its id. Raises NameTaken or SubnetsExhausted."""
+        """Creates a network and returns its id. `ipam` has the settings of addresses, as the engine's API names them.
+        Raises NameTaken or SubnetsExhausted."""
         if await self.find(name) is not None:
             # Docker allows duplicate network names by default, and some versions ignore `CheckDuplicate`.
             raise NameTaken(409, f"network with name {name} already exists")
@@ -39,8 +43,13 @@ class Networks:
             "Internal": internal,
             "Labels": dict(labels or {}),
         }
-        if subnet:
-            body["IPAM"] = {"Driver": "default", "Config": [{"Subnet": subnet}]}
+        if attachable:
+            body["Attachable"] = True
+        if options:
+            body["Options"] = dict(options)
+        pools = [*([{"Subnet": subnet}] if subnet else ()), *((ipam or {}).get("Config") or ())]
+        if pools or ipam:
+            body["IPAM"] = {"Driver": "default", **(ipam or {}), "Config": pools}
         return str((await self._wire.json("POST", "/networks/create", body=body))["Id"])
 
     async def inspect(self, network: str) -> Network:
@@ -64,9 +73,12 @@ class Networks:
         with suppress(NotFound):
             await self._wire.request("DELETE", f"/networks/{segment(network)}")
 
-    async def connect(self, network: str, container: str, aliases: Sequence[str] = ()) -> None:
-        """Connects a container; a connected container is not an error."""
-        body = {"Container": container, "EndpointConfig": {"Aliases": list(aliases)}}
+    async def connect(
+        self, network: str, container: str, aliases: Sequence[str] = (), settings: Mapping[str, Any] | None = None
+    ) -> None:
+        """Connects a container, with the addresses and options of `settings`; a connected container is not an
+        error."""
+        body = {"Container": container, "EndpointConfig": {"Aliases": list(aliases), **(settings or {})}}
         with suppress(AlreadyConnected):
             await self._wire.request("POST", f"/networks/{segment(network)}/connect", body=body)
 

@@ -3,16 +3,13 @@
 The common flags are supported; other flags are rejected by name with a remedy, and never ignored.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from setpoint.objects import duration
+from setpoint.workload.engine.run_arg_values import device, gpus, mount, size, throttle, truth, ulimit, weight
 
 Body: TypeAlias = dict[str, Any]
-_SIZE = re.compile(r"^(\d+(?:\.\d+)?) ?([bkmgt])?i?b?$", re.IGNORECASE)
-_UNITS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_TRUE, _FALSE = ("", "1", "t", "true", "TRUE", "True"), ("0", "f", "false", "FALSE", "False")
 
 
 class BadArgument(ValueError):  # noqa: N818 - named after the condition
@@ -75,24 +72,6 @@ def _split(where: str, text: str) -> list[tuple[str, str | None]]:
     return found
 
 
-def size(text: str) -> int:
-    """Parses a size in Docker's notation, e.g. `512m` or `1.5g`. Returns bytes."""
-    found = _SIZE.match(text)
-    if found is None:
-        raise ValueError("expected a size, e.g. 512m or 2g")
-    return int(float(found[1]) * 1024 ** _UNITS[(found[2] or "b").lower()])
-
-
-def device(text: str) -> dict[str, str]:
-    """Parses a device: `host[:container[:permissions]]`."""
-    host, *rest = text.split(":")
-    if len(rest) == 1 and rest[0] and set(rest[0]) <= set("rwm"):
-        rest = [host, rest[0]]
-    inside = rest[0] if rest and rest[0] else host
-    permissions = rest[1] if len(rest) > 1 else "rwm"
-    return {"PathOnHost": host, "PathInContainer": inside, "CgroupPermissions": permissions}
-
-
 # The functions of the flags.
 
 
@@ -101,18 +80,12 @@ def _host(body: Body) -> dict[str, Any]:
     return found
 
 
-def _true(text: str) -> bool:
-    if text not in (*_TRUE, *_FALSE):
-        raise ValueError("expected true or false")
-    return text in _TRUE
-
-
 def _switch(name: str) -> Flag:
-    return Flag(False, lambda body, value: _host(body).__setitem__(name, _true(value)))
+    return Flag(False, lambda body, value: _host(body).__setitem__(name, truth(value)))
 
 
 def _own_switch(name: str) -> Flag:
-    return Flag(False, lambda body, value: body.__setitem__(name, _true(value)))
+    return Flag(False, lambda body, value: body.__setitem__(name, truth(value)))
 
 
 def _set(name: str, read: Callable[[str], Any] = str) -> Flag:
@@ -192,27 +165,7 @@ def _volume(body: Body, value: str) -> None:
 
 
 def _mount(body: Body, value: str) -> None:
-    made: dict[str, Any] = {"Type": "volume"}
-    for part in value.split(","):
-        name, _, text = part.partition("=")
-        if name in ("type", "source", "src", "target", "destination", "dst"):
-            field = {"type": "Type", "source": "Source", "src": "Source"}.get(name, "Target")
-            made[field] = text
-        elif name in ("readonly", "ro"):
-            made["ReadOnly"] = _true(text)
-        elif name == "bind-propagation":
-            made.setdefault("BindOptions", {})["Propagation"] = text
-        elif name == "volume-nocopy":
-            made.setdefault("VolumeOptions", {})["NoCopy"] = _true(text)
-        elif name == "tmpfs-size":
-            made.setdefault("TmpfsOptions", {})["SizeBytes"] = size(text)
-        elif name == "tmpfs-mode":
-            made.setdefault("TmpfsOptions", {})["Mode"] = int(text, 8)
-        else:
-            raise ValueError(f"unsupported option {name}")
-    if not made.get("Target"):
-        raise ValueError("a target is required")
-    _host(body).setdefault("Mounts", []).append(made)
+    _host(body).setdefault("Mounts", []).append(mount(value))
 
 
 def _network(body: Body, value: str) -> None:
@@ -247,22 +200,8 @@ def _restart(text: str) -> dict[str, Any]:
     return {"Name": name, "MaximumRetryCount": int(count)} if count else {"Name": name}
 
 
-def _ulimit(text: str) -> dict[str, Any]:
-    name, _, limits = text.partition("=")
-    soft, _, hard = limits.partition(":")
-    return {"Name": name, "Soft": int(soft), "Hard": int(hard or soft)}
-
-
-def _gpus(text: str) -> dict[str, Any]:
-    request: dict[str, Any] = {"Driver": "", "Capabilities": [["gpu"]]}
-    text = text.strip('"')
-    if text.startswith("device="):
-        return {**request, "DeviceIDs": text.removeprefix("device=").split(",")}
-    return {**request, "Count": -1 if text == "all" else int(text)}
-
-
 def _no_healthcheck(body: Body, value: str) -> None:
-    if _true(value):
+    if truth(value):
         body["Healthcheck"] = {"Test": ["NONE"]}
 
 
@@ -285,18 +224,26 @@ def _log_option(body: Body, value: str) -> None:
 _FLAGS: dict[str, Flag] = {
     "--add-host": _add("ExtraHosts"),
     "--annotation": _pair("Annotations"),
+    "--blkio-weight": _set("BlkioWeight", int),
+    "--blkio-weight-device": _add("BlkioWeightDevice", weight),
     "--cap-add": _add("CapAdd"),
     "--cap-drop": _add("CapDrop"),
     "--cgroup-parent": _set("CgroupParent"),
     "--cgroupns": _set("CgroupnsMode"),
     "--cpu-period": _set("CpuPeriod", int),
     "--cpu-quota": _set("CpuQuota", int),
+    "--cpu-rt-period": _set("CpuRealtimePeriod", int),
+    "--cpu-rt-runtime": _set("CpuRealtimeRuntime", int),
     "--cpu-shares": _set("CpuShares", int),
     "--cpus": _set("NanoCpus", _cpus),
     "--cpuset-cpus": _set("CpusetCpus"),
     "--cpuset-mems": _set("CpusetMems"),
     "--device": _add("Devices", device),
     "--device-cgroup-rule": _add("DeviceCgroupRules"),
+    "--device-read-bps": _add("BlkioDeviceReadBps", throttle),
+    "--device-read-iops": _add("BlkioDeviceReadIOps", throttle),
+    "--device-write-bps": _add("BlkioDeviceWriteBps", throttle),
+    "--device-write-iops": _add("BlkioDeviceWriteIOps", throttle),
     "--dns": _add("Dns"),
     "--dns-option": _add("DnsOptions"),
     "--dns-search": _add("DnsSearch"),
@@ -304,7 +251,7 @@ _FLAGS: dict[str, Flag] = {
     "--entrypoint": _own("Entrypoint", lambda text: [text]),
     "--env": Flag(True, _env),
     "--expose": Flag(True, _expose),
-    "--gpus": _add("DeviceRequests", _gpus),
+    "--gpus": _add("DeviceRequests", gpus),
     "--group-add": _add("GroupAdd"),
     "--health-cmd": _health("Test", lambda text: ["CMD-SHELL", text]),
     "--health-interval": _health("Interval", duration.parse),
@@ -318,6 +265,7 @@ _FLAGS: dict[str, Flag] = {
     "--ip": _address("IPv4Address"),
     "--ip6": _address("IPv6Address"),
     "--ipc": _set("IpcMode"),
+    "--isolation": _set("Isolation"),
     "--label": Flag(True, _label),
     "--log-driver": Flag(True, _log_driver),
     "--log-opt": Flag(True, _log_option),
@@ -349,7 +297,7 @@ _FLAGS: dict[str, Flag] = {
     "--sysctl": _pair("Sysctls"),
     "--tmpfs": _pair("Tmpfs", ":"),
     "--tty": _own_switch("Tty"),
-    "--ulimit": _add("Ulimits", _ulimit),
+    "--ulimit": _add("Ulimits", ulimit),
     "--user": _own("User"),
     "--userns": _set("UsernsMode"),
     "--uts": _set("UTSMode"),

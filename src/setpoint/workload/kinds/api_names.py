@@ -18,6 +18,8 @@ GROUP_LABEL = "group.setpoint.dev/"
 # The URL scheme of a Service.
 SCHEME = "setpoint.dev/scheme"
 SERVICE_PRODUCER = "service-producer"
+# On a ContainerVolume that is being deleted: removes the volume although the volume is persistent.
+REMOVE_VOLUME = "setpoint.dev/remove-volume"
 RESTART_REQUESTED = "setpoint.dev/restart-requested-at"
 # With a request for a run of a task: additional arguments, as a JSON list.
 RUN_ARGUMENTS = "setpoint.dev/run-arguments"

@@ -24,7 +24,7 @@ from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.file_action import FileActions, SyncStatus
 from setpoint.workload.kinds.files import ContainerPemCertificates, CreateFileSystem, ImageLayer
 from setpoint.workload.kinds.health_probes import HealthProbeResults, HealthProbes
-from setpoint.workload.kinds.image import ContainerBuild
+from setpoint.workload.kinds.image import ContainerBuild, Ulimit
 from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import (
     AGE,
@@ -118,6 +118,24 @@ class NetworkAttachment(KindModel):
     aliases: list[str] = []
     """Names of the container in that network."""
 
+    ipv4_address: Annotated[str, NoDefault()] = msgspec.field(name="ipv4Address", default="")
+    """The IPv4 address of the container; chosen by the engine if empty."""
+
+    ipv6_address: Annotated[str, NoDefault()] = msgspec.field(name="ipv6Address", default="")
+    """The IPv6 address of the container; chosen by the engine if empty."""
+
+    link_local_addresses: list[str] = []
+    """Additional link-local addresses."""
+
+    mac_address: Text = ""
+    """The MAC address in that network."""
+
+    driver_options: dict[str, str] = {}
+    """Options of the network driver for this container."""
+
+    gateway_priority: Annotated[Int64, NoDefault()] = 0
+    """The network with the highest number has the default gateway."""
+
 
 class Resources(KindModel):
     """The resource limits of the container."""
@@ -130,19 +148,6 @@ class Resources(KindModel):
 
     pids: Annotated[Int64, Minimum(1)] | None = None
     """The maximum number of processes and threads."""
-
-
-class Ulimit(KindModel):
-    """A limit of the processes in the container."""
-
-    name: Annotated[str, MinLength(1)]
-    """The name of the limit, e.g. nofile."""
-
-    soft: Annotated[Int64, Minimum(-1)]
-    """The soft limit; -1 is unlimited."""
-
-    hard: Annotated[Int64, Minimum(-1)] | None = None
-    """The hard limit; equal to `soft` if absent."""
 
 
 class HealthCheck(KindModel):
@@ -159,6 +164,9 @@ class HealthCheck(KindModel):
 
     start_period: Span | None = None
     """The time after the start during which failures do not count."""
+
+    start_interval: Span | None = None
+    """The time between runs during the start period."""
 
     retries: Annotated[Int32, Minimum(1)] | None = None
     """The number of consecutive failures after which the container is unhealthy."""

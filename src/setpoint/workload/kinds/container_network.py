@@ -18,6 +18,23 @@ from setpoint.workload.kinds.parts import (
     immutable,
 )
 
+
+class AddressPool(KindModel):
+    """An address range of a network."""
+
+    subnet: Annotated[str, Format("cidr")] | None = None
+    """The subnet, e.g. 10.1.0.0/24."""
+
+    gateway: Text = ""
+    """The address of this machine in the subnet."""
+
+    ip_range: Text = ""
+    """The part of the subnet from which addresses are chosen."""
+
+    auxiliary_addresses: dict[str, str] = {}
+    """Addresses in use outside of the engine, by host name."""
+
+
 ContainerNetworkState: TypeAlias = Literal["Pending", "Running", "FailedToStart", "Removed", "NotFound"]
 
 
@@ -54,6 +71,21 @@ class ContainerNetworkSpec(KindModel):
 
     labels: list[Label] = []
     """The labels in the engine."""
+
+    attachable: Flag = False
+    """Lets containers of other programs join the network."""
+
+    options: dict[str, str] = {}
+    """Options of the driver."""
+
+    ipam_driver: Text = ""
+    """The driver that assigns addresses; the engine's own if empty."""
+
+    ipam_options: dict[str, str] = {}
+    """Options of the driver that assigns addresses."""
+
+    address_pools: list[AddressPool] = []
+    """The address ranges, in addition to `subnet`."""
 
     @property
     def effective_mode(self) -> Mode:
@@ -125,6 +157,11 @@ class ContainerNetwork(
         immutable("subnet"),
         immutable("internal", absent="false"),
         immutable("labels", absent="[]"),
+        immutable("attachable", absent="false"),
+        immutable("options"),
+        immutable("ipamDriver", absent="''"),
+        immutable("ipamOptions"),
+        immutable("addressPools", absent="[]"),
     ]
     """The desired state."""
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from setpoint.schema.types import Column, Int64, MinLength, NoDefault, Pattern, Resource
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.kind_model import KindModel
-from setpoint.workload.kinds.parts import AGE, Conditions, Label, Text, immutable
+from setpoint.workload.kinds.parts import AGE, Conditions, Flag, Label, Text, immutable
 
 ContainerVolumeState: TypeAlias = Literal["", "Pending", "RuntimeUnhealthy", "Ready"]
 
@@ -18,6 +18,9 @@ class ContainerVolumeSpec(KindModel):
 
     persistent: bool = True
     """Keeps the volume when the object is deleted."""
+
+    existing: Flag = False
+    """Uses a volume that was created by others, and waits for the volume if missing."""
 
     driver: Text = ""
     """The engine's driver; local if empty."""
@@ -65,6 +68,7 @@ class ContainerVolume(
         ContainerVolumeSpec,
         immutable("name"),
         immutable("persistent"),
+        immutable("existing", absent="false"),
         immutable("driver", absent="''"),
         immutable("options"),
         immutable("labels", absent="[]"),

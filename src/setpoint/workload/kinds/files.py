@@ -19,7 +19,7 @@ from setpoint.schema.types import (
     rule,
 )
 from setpoint.workload.kinds.kind_model import KindModel
-from setpoint.workload.kinds.parts import Flag, PemCertificate, Text
+from setpoint.workload.kinds.parts import Flag, Name, PemCertificate, Text
 
 # The permissions of a file, without the file type.
 FileMode = Annotated[Int64, Minimum(0), Maximum(0o7777)]
@@ -28,6 +28,16 @@ _SET = [
     f"self.?{field}.orValue({empty}) != {empty}"
     for field, empty in (("source", "''"), ("contents", "''"), ("rawContents", "b''"))
 ]
+
+
+class SecretKey(KindModel):
+    """A key of a Secret in the namespace default."""
+
+    name: Name
+    """The name of the Secret."""
+
+    key: Name
+    """The key in the data of the Secret."""
 
 
 @rule(
@@ -74,6 +84,9 @@ class FileSystemEntry(KindModel):
 
     raw_contents: Annotated[str, NoDefault(), Format("byte")] = ""
     """The contents of the file, in base64."""
+
+    secret: SecretKey | None = None
+    """The key of a Secret with the contents of the file."""
 
     continue_on_error: Flag = False
     """Starts the container even if this entry cannot be written."""

@@ -48,6 +48,12 @@ class HealthProbeSchedule(KindModel):
     initial_delay: Span | None = None
     """The delay between the start and the first run."""
 
+    start_period: Span | None = None
+    """The time after the first run during which failures do not count; the first success ends this time."""
+
+    start_interval: Span | None = None
+    """The time between runs during `startPeriod`; at most `interval`, and shorter at first, if absent."""
+
 
 class HttpHeader(KindModel):
     """A header of an HTTP probe."""

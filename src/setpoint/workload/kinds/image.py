@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from setpoint.schema.types import MinLength, rule
+from setpoint.schema.types import Int64, ListMap, Minimum, MinLength, NoDefault, rule
 from setpoint.workload.kinds.kind_model import KindModel
-from setpoint.workload.kinds.parts import EnvVars, Label, Text
+from setpoint.workload.kinds.parts import EnvVars, Flag, Label, Text
 
 
 @rule(
@@ -27,6 +27,19 @@ class BuildSecret(KindModel):
 
     value: Text = ""
     """The value itself, for type env."""
+
+
+class Ulimit(KindModel):
+    """A limit of the processes in a container or a build."""
+
+    name: Annotated[str, MinLength(1)]
+    """The name of the limit, e.g. nofile."""
+
+    soft: Annotated[Int64, Minimum(-1)]
+    """The soft limit; -1 is unlimited."""
+
+    hard: Annotated[Int64, Minimum(-1)] | None = None
+    """The hard limit; equal to `soft` if absent."""
 
 
 class ContainerBuild(KindModel):
@@ -55,3 +68,27 @@ class ContainerBuild(KindModel):
 
     platform: Text = ""
     """The target platform, e.g. linux/arm64."""
+
+    dockerfile_inline: Text = ""
+    """The text of the Dockerfile, instead of a file."""
+
+    cache_from: list[str] = []
+    """Images whose layers the build may reuse."""
+
+    extra_hosts: list[str] = []
+    """Additional host names during the build, as `name:address`."""
+
+    network: Text = ""
+    """The network of the build: host, none, or the name of a network in the engine."""
+
+    no_cache: Flag = False
+    """Builds all layers anew."""
+
+    pull: Flag = False
+    """Pulls newer versions of the base images."""
+
+    shm_size: Annotated[Int64, NoDefault()] = 0
+    """The size of /dev/shm during the build, in bytes; the engine's default if 0."""
+
+    ulimits: Annotated[list[Ulimit], ListMap("name")] = []
+    """The limits of processes during the build."""

@@ -260,6 +260,9 @@ class Dependency(KindModel):
     restart: Flag = False
     """Restarts this object whenever the other was restarted and has met the condition again."""
 
+    optional: Flag = False
+    """Starts this object also if the other one has failed: ended, unhealthy, or unable to start."""
+
 
 class RestartBackoff(KindModel):
     """The delay before a restart: doubled after each failure, and reset after a long enough run."""

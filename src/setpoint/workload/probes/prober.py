@@ -75,14 +75,18 @@ class Probing:
         tally = self._tallies[probe.name]
         wait = FIRST_WAIT_SECONDS
         has_succeeded = False
-        counted_at = self._clock.monotonic() + min(GRACE_SECONDS, interval) - interval
+        first = self._clock.monotonic()
+        period = schedule.start_period.total_seconds() if schedule.start_period is not None else 0.0
+        longest = schedule.start_interval.total_seconds() if schedule.start_interval is not None else interval
+        counted_at = first + min(GRACE_SECONDS, interval) - interval
         while True:
             begun = self._clock.monotonic()
             finding = await self._once(probe, schedule.timeout.total_seconds())
             now = self._clock.monotonic()
             if finding.outcome == "Success":
                 has_succeeded, wait = True, interval
-            if has_succeeded or now - counted_at >= interval - _SLACK_SECONDS:
+            is_starting = not has_succeeded and begun - first < period
+            if has_succeeded or (not is_starting and now - counted_at >= interval - _SLACK_SECONDS):
                 counted_at = now
                 self._count(tally, finding, now)
             is_over = schedule.kind == "UntilSuccess" or probe.role == "Startup"
@@ -91,7 +95,7 @@ class Probing:
             took = self._clock.monotonic() - begun
             # Slow probes are not run continuously.
             await self._clock.sleep(max(wait - took, 0.0 if wait == interval else took))
-            wait = min(GROWTH * wait, interval)
+            wait = min(GROWTH * wait, longest if is_starting else interval)
 
     def _count(self, tally: Tally, finding: Finding, now: float) -> None:
         """Counts a result, and reports a change."""

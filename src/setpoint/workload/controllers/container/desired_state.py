@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from setpoint.controller.context import Context
 from setpoint.objects.tree import Object
-from setpoint.workload.controllers.container import links
+from setpoint.workload.controllers.container import file_secrets, links
 from setpoint.workload.controllers.container.lifecycle import ContainerWorkload
 from setpoint.workload.controllers.container.start_sequence import KIND, DesiredContainer
 from setpoint.workload.controllers.lookup import Lookup
@@ -49,6 +49,9 @@ async def wanted(
     except EnvironmentProblem as problem:
         return Blocked("FailedToStart", problem.reason, str(problem))
     workload.environment, workload.args = env, [each.shown for each in args]
+    if missing := file_secrets.missing(spec, lookup):
+        return Blocked("Starting", "WaitingForValues", f"waits for {missing}")
+    tree = file_secrets.filled(tree, lookup)
     if hosts := await links.tunnel_hosts(ctx, spec):
         own = tree["spec"].get("extraHosts") or ()
         tree = {**tree, "spec": {**tree["spec"], "extraHosts": [*own, *hosts]}}

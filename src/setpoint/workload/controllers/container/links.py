@@ -67,7 +67,7 @@ def places(spec: ContainerSpec, lookup: Lookup) -> list[body.EngineNetwork]:
     for each in spec.networks or ():
         network = lookup.object("ContainerNetwork", each.name)
         runtime_name = ((network or {}).get("status") or {}).get("networkName") or each.name
-        found.append(body.EngineNetwork(runtime_name, each.aliases))
+        found.append(body.EngineNetwork(runtime_name, each.aliases, body.endpoint_settings(each.to_json())))
     return found
 
 

@@ -6,6 +6,7 @@ Only containers that were connected for such an object are disconnected: users m
 
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
@@ -183,6 +184,9 @@ class ContainerNetworks:
                 subnet=spec.subnet or "",
                 internal=spec.internal,
                 labels=ours,
+                attachable=spec.attachable,
+                options=spec.options,
+                ipam=_ipam(spec),
             )
         except NameTaken:
             # The engine may have created the network although its response was lost.
@@ -271,6 +275,25 @@ async def _disconnect(engine: Engine, network: str, container: str, *, even_ende
     found = await engine.containers.find(container)
     if found is not None and (even_ended or found.status not in _ENDED):
         await engine.networks.disconnect(network, container)
+
+
+def _ipam(spec: ContainerNetworkSpec) -> dict[str, Any]:
+    """Returns the settings of addresses, for the engine; empty if the spec has none."""
+    pools = [
+        {
+            "Subnet": pool.subnet or "",
+            "Gateway": pool.gateway,
+            "IPRange": pool.ip_range,
+            "AuxiliaryAddresses": dict(pool.auxiliary_addresses),
+        }
+        for pool in spec.address_pools
+    ]
+    found = {
+        "Driver": spec.ipam_driver,
+        "Options": dict(spec.ipam_options),
+        "Config": [{name: value for name, value in pool.items() if value} for pool in pools],
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _difference(spec: ContainerNetworkSpec, found: Network) -> str:

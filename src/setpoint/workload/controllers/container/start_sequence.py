@@ -181,7 +181,8 @@ class ContainerStart:
         if build is not None:
             self._report("Building", "Building", f"building the image from {build['context']}")
             name = name or f"{self._workload.name}:dev"
-            context = await asyncio.to_thread(open_context, build["context"], build.get("dockerfile") or "")
+            dockerfile, inline = build.get("dockerfile") or "", build.get("dockerfileInline") or ""
+            context = await asyncio.to_thread(open_context, build["context"], dockerfile, inline)
             options = await asyncio.to_thread(build_options, build, name, self._machine.environ)
             made = await self._engine.images.build(context, options, watch=self._building)
         else:
@@ -288,7 +289,7 @@ class ContainerStart:
         """Connects networks and copies files before the start."""
         engine, spec, now = self._engine, self._spec, self._machine.clock.now()
         for place in places:
-            await engine.networks.connect(place.network, container, place.aliases)
+            await engine.networks.connect(place.network, container, place.aliases, place.settings)
         if self._wanted.managed and not self._wanted.places:
             for network in (await engine.containers.inspect(container)).networks:
                 with suppress(EngineError):

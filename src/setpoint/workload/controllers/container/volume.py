@@ -12,9 +12,10 @@ from setpoint.workload.controllers.container.engine_failure import error_text, p
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost, InUse, NameTaken
+from setpoint.workload.engine.errors import NotFound as EngineNotFound
 from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.engine.results import Volume
-from setpoint.workload.kinds.api_names import GROUP, VERSION
+from setpoint.workload.kinds.api_names import GROUP, REMOVE_VOLUME, VERSION
 from setpoint.workload.kinds.container_volume import ContainerVolume, ContainerVolumeState, ContainerVolumeStatus
 from setpoint.workload.runtime import Machine
 
@@ -86,6 +87,9 @@ class ContainerVolumes:
         found = await engine.volumes.find(spec.name)
         if found is not None:
             return found
+        if spec.existing:
+            message = f"volume {spec.name} does not exist, and is declared as external: create the volume"
+            raise EngineNotFound(404, message)
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
         ours = {
             **labels.resource_labels(group_version=f"{GROUP}/{VERSION}", name=name, uid=uid),
@@ -101,7 +105,8 @@ class ContainerVolumes:
 
     async def _clean_up(self, ctx: Context, obj: ContainerVolume) -> None:
         """Removes the volume once no container uses the volume."""
-        if obj.spec.persistent or not self._states.get(obj.metadata.name or ""):
+        requested = (obj.metadata.annotations or {}).get(REMOVE_VOLUME) == "true" and not obj.spec.existing
+        if not requested and (obj.spec.persistent or not self._states.get(obj.metadata.name or "")):
             # A volume that was not reconciled yet, or that existed before, is not ours to remove.
             return
         engine = self._machine.engines.current
