@@ -20,6 +20,7 @@ from setpoint.objects.tree import Object
 from setpoint.workload.controllers.endpoints import ServiceAddress, serve
 from setpoint.workload.controllers.executable.launch import STDERR, STDOUT, Launch
 from setpoint.workload.controllers.executable.lifecycle import Execution, should_restart, signal_of
+from setpoint.workload.controllers.executable.old_tree import REPORT_SECONDS, has_successor, is_ended
 from setpoint.workload.controllers.executable.persistence import Persistence
 from setpoint.workload.controllers.executable.process_run import ExecutableRun
 from setpoint.workload.controllers.executable.report import report
@@ -95,8 +96,9 @@ class Executables:
         for each in self._executions.values():
             each.close_probing()
             each.release_ports()
-            if each.stopping is not None:
-                each.stopping.cancel()
+            for task in (each.stopping, each.ending):
+                if task is not None:
+                    task.cancel()
 
     async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
         obj: Executable | None = await ctx.object()
@@ -142,7 +144,11 @@ class Executables:
                 return self._reconcile_running(obj, execution)
             if execution.stopping is not None and not execution.stopping.done():
                 return None  # its child processes are still being stopped
+            if execution.stopping is None and not self._is_tree_ended(obj, execution):
+                return REPORT_SECONDS
             await self._handle_exit(spec, execution)
+        if (spec.stop or spec.suspend) and not self._is_ended(spec, execution):
+            return None
         if spec.suspend and not spec.stop:
             self._set_state(execution, *execution.suspend("Finished", is_over=execution.is_over))
             return None
@@ -160,6 +166,11 @@ class Executables:
             if left > 0 and not is_restart_requested:
                 return left
             execution.start_run(is_requested=is_restart_requested)
+        if not self._is_ended(spec, execution):
+            return None
+        if execution.not_ended:
+            self._set_not_stopped(execution, execution.not_ended)
+            return None
         return await self._begin(ctx, obj, tree, execution)
 
     def _reconcile_running(self, obj: Executable, execution: Execution) -> float | None:
@@ -187,11 +198,31 @@ class Executables:
         execution.obeyed, execution.restarting = request, "a restart was requested"
         return True
 
+    def _is_tree_ended(self, obj: Executable, execution: Execution) -> bool:
+        """Ends the children of an ended process that has a successor. Returns True if none of them is left."""
+        run = execution.run
+        assert run is not None
+        message = execution.ended(run.exited.result())
+        is_reported = execution.ending is not None
+        execution.left_behind = run if run.running is not None else None
+        if not has_successor(obj, execution) or self._is_ended(obj.spec, execution):
+            return True
+        if is_reported:
+            self._set_state(execution, "Stopping", "EndingChildren", f"{message}; its child processes are being ended")
+        return False
+
+    def _is_ended(self, spec: ExecutableSpec, execution: Execution) -> bool:
+        return is_ended(spec, execution, partial(self.wake, execution.name))
+
+    def _set_not_stopped(self, execution: Execution, left: str) -> None:
+        message = f"the process could not be stopped; still running: {left}"
+        self._set_state(execution, "Unknown", "NotStopped", message)
+
     async def _handle_exit(self, spec: ExecutableSpec, execution: Execution) -> None:
         """Handles the end of the process: final, or before a restart."""
         run, is_requested = execution.run, execution.stopping is not None
         assert run is not None
-        left = ""
+        left, execution.not_ended = execution.not_ended, ""
         if execution.stopping is not None:
             error = execution.stopping.exception()
             left = str(error) if error is not None else execution.stopping.result()
@@ -200,9 +231,7 @@ class Executables:
         execution.run = None
         self._machine.logs.end(execution.uid)
         if left:
-            self._set_state(
-                execution, "Unknown", "NotStopped", f"the process could not be stopped; still running: {left}"
-            )
+            self._set_not_stopped(execution, left)
             return
         if execution.reason == SUSPENDING and not spec.stop:
             self._note(execution, message)
@@ -351,16 +380,17 @@ class Executables:
         """Stops the process before the object is deleted, unless the process is persistent."""
         run, spec = execution.run, obj.spec
         await serve(ctx, self._tree(obj), {}, execution.served)
-        if run is None or run.exited.done():
-            if spec.effective_mode == "cleanup":
-                await self._kept.clean_up(execution.name)
-            return
+        has_exited = run is None or run.exited.done()
         if not ends_with_object(spec.effective_mode):
-            self._kept.release(execution.name)
+            if not has_exited:
+                self._kept.release(execution.name)
             return
-        if execution.stopping is None:
+        if execution.stopping is None and not has_exited:
             self._stop(spec, execution, "Deleting", "the object is being deleted")
-        if execution.stopping is None or not execution.stopping.done():
+        elif execution.stopping is None and run is not None and run.running is not None:
+            execution.left_behind = run
+        is_stopping = execution.stopping is not None and not execution.stopping.done()
+        if is_stopping or not self._is_ended(spec, execution):
             report(ctx, self._machine, execution)
             raise Requeue(_STOPPING_SECONDS, "the process is being stopped")
         if spec.effective_mode == "cleanup":

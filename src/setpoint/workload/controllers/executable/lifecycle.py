@@ -22,6 +22,10 @@ class Execution(WorkloadState):
     state: ExecutableState = ""
     run: ExecutableRun | None = None
     stopping: "asyncio.Task[str] | None" = None
+    # The ended run whose child processes may still run, the task that ends them, and those that could not be ended.
+    left_behind: ExecutableRun | None = None
+    ending: "asyncio.Task[str] | None" = None
+    not_ended: str = ""
     ports: dict[str, Reservation] = field(default_factory=dict)
     # The number of lines in its log, by source, of earlier runs.
     before: dict[str, int] = field(default_factory=dict)

@@ -121,10 +121,11 @@ class Persistence:
     async def _end(self, name: str, found: Object) -> None:
         identity = parse(found.get("identity", ""))
         how = {"signal": found.get("stopSignal"), "grace": found.get("stopTimeout")}
-        if identity is not None and is_alive(identity):
+        if identity is not None:
+            # The process may have ended and left children behind.
             await self._machine.processes.stop(identity, cookie=found.get("cookie", ""), **how)
         elif cookie := found.get("cookie"):
-            # The process may have started without a record of its pid, or may have left children behind.
+            # The process may have started without a record of its pid.
             await self._machine.processes.stop_marked(cookie, **how)
         for key in ("stdout", "stderr"):
             if path := found.get(key):
