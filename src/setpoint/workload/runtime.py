@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
@@ -14,12 +15,36 @@ from setpoint.objects.tree import Object
 from setpoint.workload.controllers.executable.runners import Runner, Terminals
 from setpoint.workload.controllers.lookup import Find, Lookup
 from setpoint.workload.dependencies import Deadlock
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.engine_lookup import Engines
 from setpoint.workload.events import StateReporter
+from setpoint.workload.kinds.file_action import FileAction, SyncStatus
 from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
 from setpoint.workload.records import Records
+
+
+class SyncReport(NamedTuple):
+    """The condition that reports the file actions of a Container, and the counts of its syncs."""
+
+    status: bool
+    reason: str
+    message: str
+    counts: SyncStatus
+
+
+class FileSyncs(Protocol):
+    """Copies files into containers."""
+
+    async def before_start(
+        self, name: str, uid: str, actions: list[FileAction], engine: Engine, container: str
+    ) -> None:
+        """Copies the files into a container before its start. Raises ArchiveError or EngineError."""
+
+    def report(self, name: str, seen: Seen | None) -> SyncReport | None:
+        """Takes note of the state of the container, and returns the report of its syncs, if there are any."""
 
 
 @dataclass
@@ -56,6 +81,8 @@ class Machine:
     terminals: Terminals | None = None
     # The file watch of a workload, by kind and name: status, reason and message of a condition.
     watched: Callable[[str, str], tuple[bool, str, str] | None] = lambda kind, name: None
+    # The copies of files into containers.
+    syncs: FileSyncs | None = None
 
     def __post_init__(self) -> None:
         self.reporter = StateReporter(self.logs)

@@ -25,6 +25,7 @@ from setpoint.objects.tree import Object
 from setpoint.workload.controllers.cascade import Cascade
 from setpoint.workload.controllers.container.container_controller import Containers
 from setpoint.workload.controllers.container.exec import ContainerExecs
+from setpoint.workload.controllers.container.file_actions import FileActionControl
 from setpoint.workload.controllers.container.network import ContainerNetworks
 from setpoint.workload.controllers.container.tunnel_proxy import TunnelProxies
 from setpoint.workload.controllers.container.volume import ContainerVolumes
@@ -132,6 +133,8 @@ class Workloads:
         self.tunnels = TunnelProxies(self.machine)
         self.file_watching = FileWatching(self.machine, self.executables, self.containers)
         self.machine.watched = self.file_watching.condition_of
+        self.file_actions = FileActionControl(self.machine, self.containers, self.file_watching.watch)
+        self.machine.syncs = self.file_actions
         self.cascade = Cascade(self.machine, self.executables, self.containers)
         self._controllers: list[Controller] = [
             self.executables.controller,
@@ -144,6 +147,7 @@ class Workloads:
             self.execs.controller,
             self.tunnels.controller,
             *self.file_watching.controllers,
+            self.file_actions.controller,
             *self.cascade.controllers,
         ]
 
@@ -177,6 +181,7 @@ class Workloads:
     async def stop(self) -> None:
         """Stops all workloads that are not persistent."""
         await asyncio.gather(*(controller.stop(0) for controller in self._controllers))
+        self.file_actions.close()
         self.file_watching.close()
         self.executables.close()
         await self.execs.close()

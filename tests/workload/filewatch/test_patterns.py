@@ -112,3 +112,10 @@ def test_git_judges_the_same(tmp_path: Path, patterns: list[str], paths: list[li
     ).stdout.splitlines()
     ignored = by_git(patterns)
     assert [path for path in asked if ignored(path)] == found
+
+
+def test_with_patterns_of_the_only_files_all_others_are_ignored() -> None:
+    ignored = by_git(["test_*"], ["*.py", "/assets/"])
+    names = ("a.py", "deep/b.py", "test_a.py", "a.txt", "assets/logo.png", "deep/assets/logo.png")
+    assert [name for name in names if not ignored(name)] == ["a.py", "deep/b.py", "assets/logo.png"]
+    assert not ignored("deep", is_directory=True)

@@ -5,7 +5,7 @@ changed file.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -14,9 +14,9 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.predicate import generation
 from setpoint.controller.request import Request
 from setpoint.workload.filewatch.inotify import Inotify
-from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
+from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, Root, root_of
 from setpoint.workload.filewatch.watcher import Watcher
-from setpoint.workload.ignore_patterns import by_git
+from setpoint.workload.ignore_patterns import Ignored, by_git
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.parts import FileWatch
@@ -78,6 +78,14 @@ class FileWatching:
         if found.watcher.problem:
             return WatchCondition(True, "Polling", found.watcher.problem)
         return WatchCondition(True, "Watching", f"watching {', '.join(found.spec.paths)}")
+
+    async def watch(
+        self, roots: Sequence[Root], ignored: Ignored, debounce: float, changed: Callable[[list[str]], None]
+    ) -> Watcher:
+        """Returns a started watcher that shares the notifications of all watches."""
+        watcher = Watcher(roots, ignored, debounce, changed, self._machine.clock)
+        await watcher.start(self._notifications())
+        return watcher
 
     def close(self) -> None:
         """Stops all watches."""

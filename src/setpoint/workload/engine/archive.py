@@ -28,9 +28,20 @@ class Archive(NamedTuple):
     skipped: tuple[str, ...] = ()
 
 
-class _Owner(NamedTuple):
+class Owner(NamedTuple):
+    """The numbers of the user and the group that own a file."""
+
     user: int
     group: int
+
+
+def end_archive(archive: tarfile.TarFile, made: io.BytesIO) -> bytes:
+    """Closes an archive and returns its bytes."""
+    # Python pads an archive to a multiple of 10 KiB. The process in which podman unpacks the archive ends after two
+    # empty blocks; if podman still writes at that moment, the upload fails with a broken pipe.
+    end = archive.offset + 2 * tarfile.BLOCKSIZE
+    archive.close()
+    return made.getvalue()[:end]
 
 
 class _Writer:
@@ -44,16 +55,12 @@ class _Writer:
         self.skipped: list[str] = []
 
     def finish(self) -> Archive:
-        # Python pads an archive to a multiple of 10 KiB. The process in which podman unpacks the archive ends after two
-        # empty blocks; if podman still writes at that moment, the upload fails with a broken pipe.
-        end = self._archive.offset + 2 * tarfile.BLOCKSIZE
-        self._archive.close()
-        return Archive(self._made.getvalue()[:end], tuple(self.skipped))
+        return Archive(end_archive(self._archive, self._made), tuple(self.skipped))
 
-    def entries(self, found: Any, where: str, directory: str, owner: _Owner) -> None:
+    def entries(self, found: Any, where: str, directory: str, owner: Owner) -> None:
         """Adds the entries of one directory."""
         links: dict[str, str] = {}
-        adders: dict[str, Callable[[Mapping[str, Any], str, str, _Owner], None]] = {
+        adders: dict[str, Callable[[Mapping[str, Any], str, str, Owner], None]] = {
             "file": self._file,
             "symlink": self._symlink,
             "directory": self._directory,
@@ -67,7 +74,7 @@ class _Writer:
             kind = entry.get("type") or "file"
             if kind not in adders:
                 raise ArchiveError(f"{at}.type: unsupported value {kind!r}; expected file, openssl or directory")
-            whose = _Owner(_number(entry, "owner", owner.user), _number(entry, "group", owner.group))
+            whose = Owner(_number(entry, "owner", owner.user), _number(entry, "group", owner.group))
             try:
                 adders[kind](entry, at, posixpath.join(directory, name), whose)
             except ArchiveError as error:
@@ -76,7 +83,7 @@ class _Writer:
                     raise
                 self.skipped.append(str(error))
 
-    def file(self, path: str, contents: bytes, mode: int, owner: _Owner, modified: int | None = None) -> None:
+    def file(self, path: str, contents: bytes, mode: int, owner: Owner, modified: int | None = None) -> None:
         """Adds one file."""
         entry = self._entry(path, mode, owner)
         entry.size = len(contents)
@@ -84,29 +91,29 @@ class _Writer:
             entry.mtime = modified
         self._archive.addfile(entry, io.BytesIO(contents))
 
-    def link(self, path: str, target: str, owner: _Owner) -> None:
+    def link(self, path: str, target: str, owner: Owner) -> None:
         """Adds a symbolic link."""
         entry = self._entry(path, 0o777, owner)
         entry.type, entry.linkname = tarfile.SYMTYPE, target
         self._archive.addfile(entry)
 
-    def _file(self, entry: Mapping[str, Any], where: str, path: str, owner: _Owner) -> None:
+    def _file(self, entry: Mapping[str, Any], where: str, path: str, owner: Owner) -> None:
         contents, modified = _contents(entry, where)
         self.file(path, contents, _mode(entry, _FILE_MODE, self._umask), owner, modified)
 
-    def _symlink(self, entry: Mapping[str, Any], where: str, path: str, owner: _Owner) -> None:
+    def _symlink(self, entry: Mapping[str, Any], where: str, path: str, owner: Owner) -> None:
         if not entry.get("target"):
             raise ArchiveError(f"{where}.target: required for a symlink")
         self.link(path, entry["target"], owner)
 
-    def _directory(self, entry: Mapping[str, Any], where: str, path: str, owner: _Owner) -> None:
+    def _directory(self, entry: Mapping[str, Any], where: str, path: str, owner: Owner) -> None:
         made = self._entry(path, _mode(entry, _DIRECTORY_MODE, self._umask), owner)
         made.type = tarfile.DIRTYPE
         self._archive.addfile(made)
         self.entries(entry.get("entries"), f"{where}.entries", path, owner)
 
     def _certificate(
-        self, entry: Mapping[str, Any], where: str, path: str, owner: _Owner, links: dict[str, str]
+        self, entry: Mapping[str, Any], where: str, path: str, owner: Owner, links: dict[str, str]
     ) -> None:
         contents, modified = _contents(entry, where)
         try:
@@ -117,7 +124,7 @@ class _Writer:
         links[name] = entry["name"]
         self.link(posixpath.join(posixpath.dirname(path), name), entry["name"], owner)
 
-    def _entry(self, path: str, mode: int, owner: _Owner) -> tarfile.TarInfo:
+    def _entry(self, path: str, mode: int, owner: Owner) -> tarfile.TarInfo:
         entry = tarfile.TarInfo(path.lstrip("/"))
         entry.mode, entry.mtime = mode, self._modified
         entry.uid, entry.gid = owner
@@ -128,7 +135,7 @@ def files_archive(files: Mapping[str, Any], *, modified: datetime, where: str = 
     """Returns the archive of one entry of `createFiles`. Reads the source files. Raises ArchiveError."""
     umask = files.get("umask")
     writer = _Writer(DEFAULT_UMASK if umask is None else int(umask), modified)
-    owner = _Owner(_number(files, "defaultOwner", 0), _number(files, "defaultGroup", 0))
+    owner = Owner(_number(files, "defaultOwner", 0), _number(files, "defaultGroup", 0))
     writer.entries(files.get("entries"), f"{where}.entries", files.get("destination") or "/", owner)
     return writer.finish()
 
@@ -139,7 +146,7 @@ def certificates_archive(certificates: Mapping[str, Any], *, modified: datetime)
     found = certificate_files(certificates)
     writer = _Writer(DEFAULT_UMASK, modified)
     writer.skipped += found.skipped
-    mode, owner = _FILE_MODE & ~DEFAULT_UMASK, _Owner(0, 0)
+    mode, owner = _FILE_MODE & ~DEFAULT_UMASK, Owner(0, 0)
     destination = str(certificates.get("destination") or "/")
     bundle = found.bundle.encode()
     writer.file(posixpath.join(destination, "cert.pem"), bundle, mode, owner)

@@ -131,9 +131,14 @@ class Containers:
             await links.connect(ctx, obj, workload.id)
             workload.networks = links.joined(ctx, obj.spec, workload.seen if workload.id else None)
         await self._serve(ctx, tree, workload)
+        syncs = self._machine.syncs
+        copied = syncs.report(workload.name, workload.seen) if syncs is not None else None
+        workload.sync = copied.counts if copied is not None else None
         report(ctx, workload)
         if (watched := self._machine.watched("Container", workload.name)) is not None:
             ctx.status.condition("Watching", *watched)
+        if copied is not None:
+            ctx.status.condition("Synced", copied.status, copied.reason, copied.message)
         return Result(requeue_after=after)
 
     def _state_of(self, obj: Container) -> ContainerWorkload:

@@ -57,7 +57,9 @@ async def wanted(
         tree = {**tree, "spec": {**tree["spec"], "extraHosts": [*own, *hosts]}}
     places = links.places(spec, lookup)
     texts = [each.text for each in args]
-    return DesiredContainer(tree, mode, env.values, texts, places, spec.networks is not None, spec.terminal)
+    return DesiredContainer(
+        tree, mode, env.values, texts, places, spec.networks is not None, spec.terminal, spec.file_actions
+    )
 
 
 async def _volumes(ctx: Context, spec: ContainerSpec) -> list[str]:

@@ -15,6 +15,7 @@ from setpoint.workload.controllers.container.output import ContainerOutput
 from setpoint.workload.controllers.workload_state import SUSPENDED, WorkloadState, moment
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import DONE, ContainerSpec, ContainerState, ContainerStatus
+from setpoint.workload.kinds.file_action import SyncStatus
 from setpoint.workload.kinds.health_probes import HealthProbeResult, Outcome
 from setpoint.workload.kinds.parts import HealthStatus
 from setpoint.workload.probes.verdict import health_of
@@ -66,6 +67,8 @@ class ContainerWorkload(WorkloadState):
     # The terminal of the container.
     screen: "ContainerTerminal | None" = None
     networks: list[str] = field(default_factory=list)
+    # The counts of the files that were copied into the container.
+    sync: SyncStatus | None = None
 
     @property
     def is_over(self) -> bool:
@@ -160,6 +163,7 @@ class ContainerWorkload(WorkloadState):
             restart_reason=self.restart_reason,
             next_restart_time=moment(self.due_at),
             observed_restart=self.obeyed,
+            sync=self.sync,
             pull_progress=self.progress,
         )
 

@@ -41,6 +41,7 @@ from setpoint.workload.engine.results import Image
 from setpoint.workload.engine.run_args import BadArgument
 from setpoint.workload.kinds.api_names import GROUP, VERSION
 from setpoint.workload.kinds.container import ContainerState
+from setpoint.workload.kinds.file_action import FileAction
 from setpoint.workload.kinds.parts import Mode, TerminalSpec, creates_if_missing
 from setpoint.workload.lifecycle_key import LifecycleKey, container_key, difference
 from setpoint.workload.logs.capture import Capture
@@ -82,6 +83,7 @@ class DesiredContainer(NamedTuple):
     # True: the container is only in these networks; otherwise in the engine's default network.
     managed: bool = False
     terminal: TerminalSpec | None = None
+    file_actions: Sequence[FileAction] = ()
 
 
 class ContainerStart:
@@ -122,6 +124,7 @@ class ContainerStart:
             workload.id, workload.key = found.id, key.key if _is_ours(found) else ""
             if not found.is_running and mode in ("session", "persistent"):
                 self._report("Starting", "Starting", f"restarting container {found.name}")
+                await self._sync(found.id)
                 await self._start(found.id)
             return
         if not creates_if_missing(mode):
@@ -272,6 +275,7 @@ class ContainerStart:
             for warning in made.warnings:
                 self._report_line(f"warning: {warning}")
             await self._prepare(made.id, body.more_networks)
+            await self._sync(made.id)
             self._report("Starting", "Starting", f"starting container {name}")
             await self._start(made.id)
         except NameTaken as error:
@@ -301,6 +305,12 @@ class ContainerStart:
         if certificates := spec.get("pemCertificates"):
             archive = await asyncio.to_thread(partial(certificates_archive, certificates, modified=now))
             await self._put(container, archive.data, archive.skipped)
+
+    async def _sync(self, container: str) -> None:
+        """Copies the files of the file actions into the container."""
+        if self._machine.syncs is not None and self._wanted.file_actions:
+            name, uid, actions = self._workload.name, self._workload.uid, list(self._wanted.file_actions)
+            await self._machine.syncs.before_start(name, uid, actions, self._engine, container)
 
     async def _start(self, container: str) -> None:
         """Starts the container, in a terminal if the spec has one."""
