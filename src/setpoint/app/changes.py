@@ -165,6 +165,9 @@ _RESTARTED: Mapping[str, Effect] = {
 def _secrets_of(tree: Json) -> set[tuple[str, str]]:
     """Returns the secrets in the templates of a spec: `namespace/name`, and the key."""
     found: set[tuple[str, str]] = set()
+    files = tree.get("createFiles") or () if isinstance(tree, dict) else ()
+    for entry in (entry for group in files for entry in group["entries"] if entry.get("secret")):
+        found.add((f"default/{entry['secret']['name']}", entry["secret"]["key"]))
     for text in _texts(tree):
         try:
             needed = references(text)

@@ -6,8 +6,12 @@ References are checked when they are resolved (`values`), files and programs by 
 import signal
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from setpoint.app import forms
 from setpoint.app.commands import command, words
+from setpoint.app.container_args import shares_with
+from setpoint.app.container_fields import ContainerFields, File
 from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Service, Task, Workload
 from setpoint.app.part_checks import probe_faults, source_faults, span_fault, watch_faults
@@ -23,8 +27,10 @@ _CONTAINERS_ONLY = (
     "entrypoint", "volumes", "networks", "resources", "user", "pull", "privileged", "cap_add", "cap_drop", "tmpfs",
     "extra_hosts", "devices", "labels",
 )  # fmt: skip
+_USUAL = {field.name: field.default for field in msgspec.structs.fields(Workload)}
+_EMPTY: tuple[object, ...] = ((), {}, "", None)
 _SIGNALS = ("TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2", "WINCH")
-_PROCESSES_ONLY = {"stdin": False, "replicas": None, "inherit_env": True}
+_PROCESSES_ONLY = {"inherit_env": True}
 
 
 def check(app: AppFile) -> list[Fault]:
@@ -84,9 +90,14 @@ def _workload_faults(app: AppFile, path: Path, name: str, workload: Workload) ->
     yield from _env_faults(path, workload)
     yield from _attempt((*path, "run"), lambda: command(workload.run))
     yield from _attempt((*path, "args"), lambda: words(workload.args))
-    yield from _attempt((*path, "entrypoint"), lambda: words(workload.entrypoint))
+    yield from _attempt((*path, "entrypoint"), lambda: words(workload.entrypoint or ()))
     for index, volume in enumerate(workload.volumes):
         yield from _volume_faults((*path, "volumes", index), volume)
+    for index, file in enumerate(workload.files):
+        yield from _file_faults((*path, "files", index), file)
+    for other in shares_with(workload):
+        if other not in app.services and other not in app.tasks:
+            yield path, f"unknown service {other}{choices(other, [*app.services, *app.tasks])}"
     if workload.stop is not None:
         yield from span_fault((*path, "stop", "grace"), workload.stop.grace)
         given = workload.stop.signal
@@ -99,9 +110,11 @@ def _workload_faults(app: AppFile, path: Path, name: str, workload: Workload) ->
         for message in dns1123_label(group):
             yield (*path, "groups", index), f"invalid name {group!r}: {message}"
     if app.networks:
-        for index, network in enumerate(workload.networks):
-            if network not in app.networks and network != "default":
-                yield (*path, "networks", index), f"unknown network {network}{choices(network, [*app.networks])}"
+        named = workload.networks
+        for index, network in enumerate(named):
+            if network not in app.networks and network != forms.DEFAULT_NETWORK:
+                place = network if isinstance(named, dict) else index
+                yield (*path, "networks", place), f"unknown network {network}{choices(network, [*app.networks])}"
 
 
 def _wrong_kind(path: Path, workload: Workload, container: bool) -> Iterator[Fault]:
@@ -110,8 +123,8 @@ def _wrong_kind(path: Path, workload: Workload, container: bool) -> Iterator[Fau
             if getattr(workload, field, usual) != usual:
                 yield (*path, field), f"{field} applies to processes (run), not to containers; remove this field"
         return
-    for field in _CONTAINERS_ONLY:
-        if getattr(workload, field):
+    for field in (*_CONTAINERS_ONLY, *ContainerFields.__struct_fields__):
+        if getattr(workload, field) not in (*_EMPTY, _USUAL[field]):
             yield (*path, field), f"{field} applies to containers (image, build), not to processes; remove this field"
 
 
@@ -133,6 +146,17 @@ def _volume_faults(path: Path, volume: str | Mount) -> Iterator[Fault]:
         yield path, str(error)
         return
     yield from source_faults(path, source)
+
+
+def _file_faults(path: Path, file: File) -> Iterator[Fault]:
+    if bool(file.secret) and bool(file.content):
+        yield path, "set only one of secret and content"
+    if not file.target.startswith("/") or file.target.endswith("/"):
+        yield (*path, "target"), f"{file.target!r} is not an absolute path of a file in the container"
+    try:
+        int(file.mode, 8)
+    except ValueError:
+        yield (*path, "mode"), f"invalid permissions {file.mode!r}: expected an octal number such as 0444"
 
 
 def _quantity_faults(path: Path, workload: Workload) -> Iterator[Fault]:
@@ -191,7 +215,7 @@ def _task_faults(path: Path, task: Task) -> Iterator[Fault]:
 
 
 def _port_faults(app: AppFile) -> Iterator[Fault]:
-    held: dict[tuple[int, str], str] = {}
+    held: dict[tuple[int, str, str], str] = {}
     named: dict[str, str] = {}
     for name, ports in all_ports(app).items():
         service = app.services[name]
@@ -201,9 +225,9 @@ def _port_faults(app: AppFile) -> Iterator[Fault]:
             other = named.setdefault(object_name(name, port.name), here)
             if other != here:
                 yield path, f"the names of service and port conflict with {other}; rename the port"
-            number = port.host or (None if port.proxied else port.listens)
+            number = port.host or (None if port.proxied or port.container else port.listens)
             if number is not None:
-                other = held.setdefault((number, port.protocol), here)
+                other = held.setdefault((number, port.protocol, "" if port.proxied else port.address), here)
                 if other != here:
                     yield path, f"port {number} is already used by {other}; choose another port, or auto"
             if port.container and port.listens is None:
@@ -211,7 +235,7 @@ def _port_faults(app: AppFile) -> Iterator[Fault]:
             if not port.container and port.proxied and not refers_to(app, service, port.name) and not port.listens:
                 message = f"the program does not get its port: use ${{port.{port.name}}} in run or env"
                 yield path, f"{message}, or set the port number that the program listens on"
-            if service.replicas is not None and port.listens:
+            if service.replicas is not None and port.listens and not port.container:
                 message = (
                     f"all replicas would listen on {port.listens}: use auto, and ${{port.{port.name}}} in run or env"
                 )

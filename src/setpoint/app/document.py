@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from setpoint.app import model, parts
+from setpoint.app import container_fields, model, parts
 from setpoint.app.parts import Part
 from setpoint.schema.types.docs import class_description, field_descriptions
 
@@ -14,6 +14,7 @@ HEADING = "## All fields\n"
 _KINDS: tuple[tuple[str, type[Part]], ...] = (
     ("The file", model.AppFile),
     ("Services and tasks", model.Workload),
+    ("Services and tasks in containers", container_fields.ContainerFields),
     ("Services", model.Service),
     ("Tasks", model.Task),
     ("`ports.NAME`", parts.Port),
@@ -24,7 +25,18 @@ _KINDS: tuple[tuple[str, type[Part]], ...] = (
     ("`watch.sync[].then`", parts.SyncExec),
     ("`stop`", parts.Stop),
     ("`build`", parts.Build),
+    ("`build.secrets[]`", parts.BuildSecret),
     ("`volumes[]` of a container", parts.Mount),
+    ("`networks.NAME` of a container", container_fields.Attachment),
+    ("`after.NAME`", container_fields.After),
+    ("`files[]`", container_fields.File),
+    ("`ulimits.NAME`", parts.Limit),
+    ("`logging`", container_fields.Logging),
+    ("`gpus[]`", container_fields.DeviceRequest),
+    ("`image_health`", container_fields.ImageHealth),
+    ("`blkio_config`", container_fields.BlkioConfig),
+    ("`blkio_config.device_*[]`", container_fields.DeviceRate),
+    ("`blkio_config.weight_device[]`", container_fields.DeviceWeight),
     ("`resources`", parts.Resources),
     ("`terminal`", parts.Terminal),
     ("`logs`", parts.Logs),
@@ -32,6 +44,8 @@ _KINDS: tuple[tuple[str, type[Part]], ...] = (
     ("`secrets.NAME`", model.Secret),
     ("`volumes.NAME`", model.Volume),
     ("`networks.NAME`", model.Network),
+    ("`networks.NAME.ipam`", model.Ipam),
+    ("`networks.NAME.ipam.config[]`", model.Pool),
 )
 _WORDS: Mapping[type[Any], str] = {
     inspect.BoolType: "true or false",
@@ -52,7 +66,11 @@ def fields_markdown() -> str:
 
 def _section(title: str, kind: type[Part]) -> Iterator[str]:
     # The common fields of services and tasks are listed once.
-    base = msgspec.structs.fields(model.Workload) if kind in (model.Service, model.Task) else ()
+    base: tuple[Any, ...] = ()
+    if kind in (model.Service, model.Task):
+        base = msgspec.structs.fields(model.Workload)
+    elif kind is model.Workload:
+        base = msgspec.structs.fields(container_fields.ContainerFields)
     yield f"### {title}\n"
     yield f"{class_description(kind)}\n"
     yield "| field | | |\n|---|---|---|\n" + "".join(_rows(kind, {field.name for field in base}))

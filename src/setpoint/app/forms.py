@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from setpoint.app.container_fields import After, Attachment
 from setpoint.app.model import AppFile, Controller, Service, Task, Workload
 from setpoint.app.parts import Build, Mount, Port, Probe, Restart, Terminal, Watch
 
 Condition: TypeAlias = Literal["Started", "Ready", "Finished", "Succeeded"]
+DEFAULT_NETWORK = "default"
 CONDITIONS: dict[str, Condition] = {
     "started": "Started",
     "ready": "Ready",
@@ -33,6 +35,8 @@ class Wait(NamedTuple):
     name: str
     condition: Condition
     log: str = ""
+    restart: bool = False
+    required: bool = True
 
 
 def many(value: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -101,13 +105,17 @@ def waits(workload: Workload, app: AppFile) -> list[Wait]:
     return [wait(name, how, app) for name, how in declared_waits(workload).items()]
 
 
-def declared_waits(workload: Workload) -> dict[str, str]:
+def declared_waits(workload: Workload) -> dict[str, str | After]:
     """Returns the names that a service or task depends on, with their conditions ("" for the default condition)."""
-    return workload.after if isinstance(workload.after, dict) else dict.fromkeys(many(workload.after), "")
+    found = workload.after if isinstance(workload.after, dict) else dict.fromkeys(many(workload.after), "")
+    return {**dict.fromkeys(linked(workload), "started"), **found}
 
 
-def wait(name: str, how: str, app: AppFile) -> Wait:
+def wait(name: str, given: str | After, app: AppFile) -> Wait:
     """Returns the long form of a dependency. Raises ValueError."""
+    if isinstance(given, After):
+        return wait(name, given.condition, app)._replace(restart=given.restart, required=given.required)
+    how = given
     if not how:
         return Wait(name, "Succeeded" if name in app.tasks else "Ready")
     if how.startswith("log:"):
@@ -165,6 +173,22 @@ def mount(value: str | Mount) -> Mount:
     if not 1 <= len(parts) <= 2 or not parts[-1].startswith("/") or set(options) - {"ro", "rw"}:
         raise ValueError(f"invalid volume {value!r}: expected NAME:/path or ./directory:/path, with :ro for read-only")
     return Mount(source=parts[0] if len(parts) == 2 else "", target=parts[-1], read_only="ro" in options)
+
+
+def networks(workload: Workload) -> dict[str, Attachment]:
+    """Returns the networks of a container, with their settings; by default the network of the app. A container that
+    shares the network of this machine or of another container has none."""
+    if workload.network_mode:
+        return {}
+    given = workload.networks
+    named = given if isinstance(given, dict) else dict.fromkeys(given)
+    return {name: each or Attachment() for name, each in (named or {DEFAULT_NETWORK: None}).items()}
+
+
+def linked(workload: Workload) -> dict[str, str]:
+    """Returns the linked services of a container, with the additional name."""
+    pairs = (link.partition(":") for link in workload.links)
+    return {name: alias or name for name, _, alias in pairs}
 
 
 def is_path(source: str) -> bool:

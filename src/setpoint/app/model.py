@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta
 from msgspec.structs import force_setattr
 
+from setpoint.app.container_fields import After, Attachment, ContainerFields
 from setpoint.app.parts import (
     Build,
     Env,
@@ -28,7 +29,7 @@ from setpoint.app.parts import (
 )
 
 
-class Workload(Part, frozen=True, kw_only=True):
+class Workload(ContainerFields, frozen=True, kw_only=True):
     """The common fields of services and tasks: a process (`run`), or a container (`image`, `build`)."""
 
     run: Words = ""
@@ -47,8 +48,8 @@ class Workload(Part, frozen=True, kw_only=True):
     args: Words = ()
     """Additional arguments: after those of `run`, or instead of the image's default arguments."""
 
-    entrypoint: str = ""
-    """The program of a container, instead of the image's entrypoint."""
+    entrypoint: Words | None = None
+    """The program of a container, instead of the image's entrypoint; empty for none."""
 
     env: Env = {}
     """Environment variables, which override those of the app."""
@@ -59,7 +60,7 @@ class Workload(Part, frozen=True, kw_only=True):
     inherit_env: bool = True
     """Lets a process inherit the environment of Setpoint."""
 
-    after: str | tuple[str, ...] | dict[str, str] = ()
+    after: str | tuple[str, ...] | dict[str, str | After] = ()
     """The services and tasks to wait for before the start: names (services must be ready, tasks done), or names with
     conditions: started, ready, done, finished (with any exit code) or `log:regex`."""
 
@@ -75,8 +76,8 @@ class Workload(Part, frozen=True, kw_only=True):
     volumes: tuple[str | Mount, ...] = ()
     """The mounts of a container: `name:/path` or `./directory:/path`, with `:ro` for read-only."""
 
-    networks: tuple[str, ...] = ()
-    """The networks of a container; by default the network of the app."""
+    networks: tuple[str, ...] | dict[str, Attachment | None] = ()
+    """The networks of a container, as names, or as names with settings; by default the network of the app."""
 
     resources: Resources | None = None
     """The resource limits of a container."""
@@ -129,7 +130,7 @@ class Service(Workload, frozen=True, kw_only=True):
     container listens on. `8080:80`: the port of this machine, and the port of the program or container."""
 
     replicas: Annotated[int, Meta(ge=0, le=10000)] | None = None
-    """The number of processes behind one address."""
+    """The number of processes or containers behind one address."""
 
     ready: str | Probe | None = None
     """The readiness probe. Short forms: a path, `tcp`, `grpc`, `log:regex` or `exec:command`."""
@@ -202,11 +203,46 @@ class Volume(Part, frozen=True, kw_only=True):
     keep: bool = True
     """Keeps the volume after the session."""
 
+    external: bool = False
+    """Uses an existing volume, which is neither created nor removed."""
+
+    labels: dict[str, str] = {}
+    """Labels of the volume in the container engine."""
+
     driver: str = ""
     """The volume driver of the container engine."""
 
     driver_opts: dict[str, str] = {}
     """Options of the driver."""
+
+
+class Pool(Part, frozen=True, kw_only=True):
+    """An address range of a network."""
+
+    subnet: str = ""
+    """The address range, such as 10.1.0.0/24."""
+
+    gateway: str = ""
+    """The address of this machine in the range."""
+
+    ip_range: str = ""
+    """The part of the range from which addresses are chosen."""
+
+    aux_addresses: dict[str, str] = {}
+    """Addresses in use outside of the container engine, by host name."""
+
+
+class Ipam(Part, frozen=True, kw_only=True):
+    """The assignment of addresses in a network."""
+
+    driver: str = ""
+    """The driver that assigns addresses."""
+
+    options: dict[str, str] = {}
+    """Options of the driver."""
+
+    config: tuple[Pool, ...] = ()
+    """The address ranges."""
 
 
 class Network(Part, frozen=True, kw_only=True):
@@ -229,6 +265,18 @@ class Network(Part, frozen=True, kw_only=True):
 
     ipv6: bool = False
     """Adds IPv6 addresses to the network."""
+
+    attachable: bool = False
+    """Lets containers of other programs join the network."""
+
+    driver_opts: dict[str, str] = {}
+    """Options of the driver."""
+
+    labels: dict[str, str] = {}
+    """Labels of the network in the container engine."""
+
+    ipam: Ipam | None = None
+    """The assignment of addresses."""
 
 
 # The effect of a profile on a service or task: off, on, or changed fields.

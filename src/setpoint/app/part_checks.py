@@ -45,7 +45,7 @@ def probe_faults(path: Path, configured: str | Probe, service: Service) -> Itera
         detail = f"found {' and '.join(asks)}" if asks else "found none"
         yield path, f"a probe needs exactly one of http, tcp, exec, grpc or log; {detail}"
         return
-    for name in ("every", "timeout", "delay"):
+    for name in ("every", "timeout", "delay", "start_period", "start_interval"):
         yield from span_fault((*path, name), getattr(probe, name))
     yield from _action_faults(path, asks[0], probe, service)
 

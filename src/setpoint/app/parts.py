@@ -77,6 +77,12 @@ class Probe(Part, frozen=True, kw_only=True):
     delay: str = ""
     """The delay between the start and the first attempt."""
 
+    start_period: str = ""
+    """The time after the start in which failures do not count. The first success ends this time."""
+
+    start_interval: str = ""
+    """The interval between attempts in the start period."""
+
     fail: Annotated[int, Meta(ge=1)] | None = None
     """The number of consecutive failures that count; by default 3 for `alive`, 1 for the others."""
 
@@ -181,6 +187,29 @@ class Stop(Part, frozen=True, kw_only=True):
     """The grace period, after which the process and its children are killed."""
 
 
+class Limit(Part, frozen=True, kw_only=True):
+    """A limit of processes, in the long form."""
+
+    soft: int
+    """The soft limit; -1 is unlimited."""
+
+    hard: int
+    """The hard limit; -1 is unlimited."""
+
+
+class BuildSecret(Part, frozen=True, kw_only=True):
+    """A secret of a build. Exactly one of file and environment must be set."""
+
+    id: str
+    """The id of the secret in the Dockerfile."""
+
+    file: str = ""
+    """A file with the value, relative to the app file."""
+
+    environment: str = ""
+    """A variable of the environment."""
+
+
 class Build(Part, frozen=True, kw_only=True):
     """The build settings of an image, in the long form."""
 
@@ -201,6 +230,36 @@ class Build(Part, frozen=True, kw_only=True):
 
     tags: tuple[str, ...] = ()
     """Additional tags of the image."""
+
+    dockerfile_inline: str = ""
+    """The text of the Dockerfile, instead of a file."""
+
+    cache_from: tuple[str, ...] = ()
+    """Images with layers that the build may reuse."""
+
+    extra_hosts: tuple[str, ...] = ()
+    """Additional host names during the build, as `name:address`."""
+
+    labels: dict[str, str] = {}
+    """Labels of the image."""
+
+    network: str = ""
+    """The network during the build: host or none."""
+
+    no_cache: bool = False
+    """Builds all layers anew."""
+
+    pull: bool = False
+    """Pulls newer versions of the base images."""
+
+    shm_size: str | int = ""
+    """The size of /dev/shm during the build."""
+
+    ulimits: dict[str, int | Limit] = {}
+    """The limits of processes during the build."""
+
+    secrets: tuple[BuildSecret, ...] = ()
+    """Secrets that the build can read, and that are not stored in the image."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "args", texts(self.args))
@@ -250,6 +309,33 @@ class Mount(Part, frozen=True, kw_only=True):
 
     read_only: bool = False
     """Makes the mount read-only."""
+
+    type: Literal["", "bind", "volume", "tmpfs", "image"] = ""
+    """bind (a path of this machine), volume, tmpfs (in memory) or image; by default bind or volume, by the source."""
+
+    subpath: str = ""
+    """The mounted directory in the volume or image."""
+
+    nocopy: bool = False
+    """Does not copy the files of the image into a new volume."""
+
+    propagation: str = ""
+    """The propagation of mounts below a path of this machine: rprivate, rshared or rslave."""
+
+    create: bool = True
+    """Creates a missing directory of this machine."""
+
+    selinux: Literal["", "z", "Z"] = ""
+    """Labels the files for SELinux: z for several containers, Z for this one."""
+
+    size: str | int = ""
+    """The size of a tmpfs."""
+
+    mode: str = ""
+    """The permissions of a tmpfs, as an octal number."""
+
+    consistency: str = ""
+    """The consistency of a mount on macOS."""
 
 
 def texts(env: Mapping[str, EnvValue]) -> dict[str, EnvValue]:

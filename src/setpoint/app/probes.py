@@ -22,11 +22,17 @@ _ALIVE_FAILURES = 3
 
 
 def health_probes(
-    service: Service, user: User, values: Values, ports: Mapping[str, ServedPort], lines: Mapping[str, str]
+    service: Service,
+    user: User,
+    values: Values,
+    ports: Mapping[str, ServedPort],
+    lines: Mapping[str, str],
+    object_name: str = "",
 ) -> list[Object]:
-    """Returns the probes of a service, and the log probes for the lines that other workloads wait for."""
+    """Returns the probes of a service, and the log probes for the lines that other workloads wait for. `object_name` is
+    the name of a replica's object."""
     found = [
-        _probe(name, role, given, (*user.path, name), user, values, ports)
+        _probe(name, role, given, (*user.path, name), user, values, ports, object_name or user.name)
         for name, role in _ROLES.items()
         if (given := getattr(service, name)) is not None
     ]
@@ -50,6 +56,7 @@ def _probe(
     user: User,
     values: Values,
     ports: Mapping[str, ServedPort],
+    object_name: str,
 ) -> Object:
     probe = forms.probe(configured)
     schedule: Object = {
@@ -59,8 +66,11 @@ def _probe(
     }
     if probe.delay:
         schedule["initialDelay"] = probe.delay
+    for field, key in (("start_period", "startPeriod"), ("start_interval", "startInterval")):
+        if given := getattr(probe, field):
+            schedule[key] = given
     made: Object = {"name": name, "role": role, "schedule": schedule}
-    made |= dict(_action(probe, path, user, values, ports))
+    made |= dict(_action(probe, path, user, values, ports, object_name))
     failures = probe.fail or (_ALIVE_FAILURES if role == "Liveness" else 1)
     if failures > 1:
         made["failureThreshold"] = failures
@@ -70,7 +80,7 @@ def _probe(
 
 
 def _action(
-    probe: Probe, path: Path, user: User, values: Values, ports: Mapping[str, ServedPort]
+    probe: Probe, path: Path, user: User, values: Values, ports: Mapping[str, ServedPort], object_name: str
 ) -> Iterator[tuple[str, object]]:
     if probe.exec:
         yield "type", "Exec"
@@ -84,7 +94,7 @@ def _action(
         yield "logProbe", {"pattern": probe.log}
         return
     port = ports.get(probe.port) if probe.port else next(iter(ports.values()), None)
-    address, number = _place(port, user) if port is not None else ("", "")
+    address, number = _place(port, object_name) if port is not None else ("", "")
     if probe.http:
         url = values.template(probe.http, user, (*path, "http"))
         if port is not None and url.startswith("/"):
@@ -106,10 +116,10 @@ def _action(
         yield "grpcProbe", {"address": address, "port": number, **fields}
 
 
-def _place(port: ServedPort, user: User) -> tuple[str, str]:
+def _place(port: ServedPort, object_name: str) -> tuple[str, str]:
     """Returns the address and port that the workload listens on, as templates."""
     service = quote(port.service)
     if not port.container:
         return f"{{{{ addressForServing {service} }}}}", f"{{{{ portForServing {service} }}}}"
-    endpoint = quote(child_name(user.name, "Container", port.service))
+    endpoint = quote(child_name(object_name, "Container", port.service))
     return tuple(f'{{{{ fieldOf "Endpoint" {endpoint} "spec.{field}" }}}}' for field in ("address", "port"))  # type: ignore[return-value]

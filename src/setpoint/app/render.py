@@ -10,17 +10,19 @@ from collections.abc import Iterable, Mapping
 
 from setpoint.app import forms
 from setpoint.app.checks import check
+from setpoint.app.container_args import shares_with
 from setpoint.app.environment import AppEnvironment
 from setpoint.app.faults import Fault, Where, nowhere, refuse
-from setpoint.app.model import AppFile, Network, Service, Task, Volume
+from setpoint.app.model import AppFile, Ipam, Network, Service, Task, Volume
 from setpoint.app.ports import Ports, ServedPort, all_ports
-from setpoint.app.specs import Specs, volume_name, without_empty
+from setpoint.app.specs import Specs, engine_labels, volume_name, without_empty
 from setpoint.app.values import User, Values
 from setpoint.app.watches import Watches
 from setpoint.objects.tree import Object, copy
 from setpoint.workload.dependencies import deadlocks
 from setpoint.workload.kinds.api_names import (
     APP_LABEL,
+    DISPLAY_NAME,
     GROUP,
     GROUP_LABEL,
     OWN_GROUP,
@@ -69,7 +71,7 @@ class _Rendering:
         ]
 
     def everything(self) -> list[Object]:
-        workloads = [self._workload(user) for user in self._users]
+        workloads = [tree for user in self._users for tree in self._workload(user)]
         return [
             self._app_object(),
             *self._secrets(),
@@ -117,15 +119,22 @@ class _Rendering:
     def _volumes(self) -> Iterable[Object]:
         for name in self._used_volumes():
             volume = self._app.volumes.get(name) or Volume()
-            spec: Object = {"name": volume_name(self._app, name), "persistent": volume.keep}
-            spec |= without_empty({"driver": volume.driver, "options": volume.driver_opts})
+            spec: Object = {"name": volume_name(self._app, name), "persistent": volume.keep or volume.external}
+            spec |= without_empty(
+                {
+                    "existing": volume.external,
+                    "driver": volume.driver,
+                    "options": volume.driver_opts,
+                    "labels": engine_labels(volume.labels),
+                }
+            )
             yield self._object("ContainerVolume", name, spec)
 
     def _used_volumes(self) -> list[str]:
         return sorted({name for user in self._users for name in self._volumes_of(user)})
 
     def _volumes_of(self, user: User) -> list[str]:
-        sources = (mount.source for mount in self._specs.mounts(user))
+        sources = (mount.source for mount in self._specs.mounts(user) if mount.type in ("", "volume"))
         return [source for source in sources if source and not forms.is_path(source)]
 
     def _networks(self) -> Iterable[Object]:
@@ -146,6 +155,10 @@ class _Rendering:
                 "subnet": network.subnet,
                 "internal": network.internal,
                 "ipv6": network.ipv6,
+                "attachable": network.attachable,
+                "options": network.driver_opts,
+                "labels": engine_labels(network.labels),
+                **_addresses(network.ipam),
             }
             yield self._object("ContainerNetwork", name, without_empty(spec))
 
@@ -154,7 +167,8 @@ class _Rendering:
         if port.proxied:
             spec |= without_empty({"port": port.host, "address": port.address})
         else:
-            spec |= without_empty({"addressAllocationMode": "Proxyless", "port": port.host or port.listens})
+            number = port.host or (None if port.container else port.listens)
+            spec |= without_empty({"addressAllocationMode": "Proxyless", "port": number})
         made = self._object("Service", port.service, spec, name)
         made["metadata"]["annotations"] = {SCHEME: port.scheme}
         return made
@@ -171,10 +185,20 @@ class _Rendering:
             spec = {"containerNetworkName": network, "aliases": [name], "tunnels": tunnels}
             yield self._object("ContainerNetworkTunnelProxy", name, spec)
 
-    def _workload(self, user: User) -> Object:
+    def _workload(self, user: User) -> list[Object]:
+        """Returns the objects of a service or task: one, or one for each replica of a container."""
+        replicas = user.workload.replicas if isinstance(user.workload, Service) and user.container else None
+        if replicas is None:
+            return [self._single(user, None)]
+        return [self._single(user, number) for number in range(1, replicas + 1)]
+
+    def _single(self, user: User, number: int | None) -> Object:
         ports = self._ports.get(user.name, {})
         lines = self._lines(user.name)
-        spec = self._specs.container(user, ports, lines) if user.container else self._specs.process(user, ports, lines)
+        if user.container:
+            spec = self._specs.container(user, ports, lines, number)
+        else:
+            spec = self._specs.process(user, ports, lines)
         depends = self._depends(user)
         if isinstance(user.workload, Task):
             return self._task(user, user.workload, spec, depends)
@@ -182,6 +206,10 @@ class _Rendering:
         if depends:
             spec["dependsOn"] = depends
         spec |= self._watches.fields(service)
+        if number is not None:
+            replica = self._object("Container", f"{user.name}-{number}", spec, user.name)
+            replica["metadata"]["annotations"] = {DISPLAY_NAME: f"{user.name}-{number}"}
+            return replica
         if user.container or service.replicas is None:
             return self._object("Container" if user.container else "Executable", user.name, spec, user.name)
         template = {"labels": self._labels(user.name), "spec": spec}
@@ -209,15 +237,31 @@ class _Rendering:
             without_empty(
                 {
                     "kind": self._kind(wait.name),
-                    "name": wait.name,
+                    "name": name,
                     "condition": wait.condition,
-                    "restart": wait.name in self._cascading and isinstance(user.workload, Service),
+                    "restart": (wait.restart or wait.name in self._cascading) and isinstance(user.workload, Service),
+                    "optional": not wait.required,
                 }
             )
-            for wait in forms.waits(user.workload, self._app)
+            for wait in self._waits(user)
+            for name in self._objects_of(wait.name)
         ]
         volumes = self._volumes_of(user)
         return found + [{"kind": "ContainerVolume", "name": name, "condition": "Ready"} for name in sorted({*volumes})]
+
+    def _waits(self, user: User) -> list[forms.Wait]:
+        """Returns the dependencies of a service or task, also those on containers with shared namespaces."""
+        waits = forms.waits(user.workload, self._app)
+        known = {wait.name for wait in waits}
+        shared = [name for name in shares_with(user.workload) if name not in known]
+        return [*waits, *(forms.Wait(name, "Started") for name in dict.fromkeys(shared))]
+
+    def _objects_of(self, name: str) -> list[str]:
+        """Returns the names of the objects of a service or task."""
+        service = self._app.services.get(name)
+        if service is None or service.replicas is None or not forms.is_container(service):
+            return [name]
+        return [f"{name}-{number}" for number in range(1, service.replicas + 1)]
 
     def _cascade(self) -> set[str]:
         """Returns the services with a cascading restart: by their own setting, or through a dependency."""
@@ -249,3 +293,23 @@ class _Rendering:
             if wait.name == name and wait.log
         )  # fmt: skip
         return {f"line-{hashlib.sha256(pattern.encode()).hexdigest()[:8]}": pattern for pattern in patterns}
+
+
+def _addresses(ipam: Ipam | None) -> Object:
+    """Returns the fields of a network for the assignment of addresses."""
+    if ipam is None:
+        return {}
+    pools = [
+        {
+            "subnet": pool.subnet,
+            "gateway": pool.gateway,
+            "ipRange": pool.ip_range,
+            "auxiliaryAddresses": pool.aux_addresses,
+        }
+        for pool in ipam.config
+    ]
+    return {
+        "ipamDriver": ipam.driver,
+        "ipamOptions": ipam.options,
+        "addressPools": [without_empty(pool) for pool in pools],
+    }

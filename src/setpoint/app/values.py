@@ -6,20 +6,23 @@ container reaches containers by name, at the ports they listen on, and processes
 
 import base64
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from setpoint.app import forms
 from setpoint.app.commands import Word
 from setpoint.app.environment import AppEnvironment
 from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Workload
+from setpoint.app.parts import Part
 from setpoint.app.ports import Ports, ServedPort
 from setpoint.app.references import BadReference, ValueReference, parse
 from setpoint.objects.gotext import quote
+from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Path, choices
 from setpoint.workload.templates import escaped
 
-DEFAULT_NETWORK = "default"
 _WHAT = ("host", "address", "port", "url", "env")
 _ROOTS = ("services", "port", "address", "env", "secret", "app")
 
@@ -41,7 +44,7 @@ class User(NamedTuple):
 
     @property
     def networks(self) -> tuple[str, ...]:
-        return self.workload.networks or (DEFAULT_NETWORK,)
+        return tuple(forms.networks(self.workload))
 
 
 class _Template(NamedTuple):
@@ -72,6 +75,29 @@ class Values:
             self._faults.append((path, message))
             return ""
         return "".join(map(str, found))
+
+    def literals(self, value: Any, user: User, path: Path) -> Any:
+        """Returns a value with all texts in lists, maps and parts resolved, for fields that must be known before the
+        app starts."""
+        if isinstance(value, str):
+            return self.literal(value, user, path) if "$" in value else value
+        if isinstance(value, tuple):
+            return tuple(self.literals(each, user, (*path, index)) for index, each in enumerate(value))
+        if isinstance(value, dict):
+            return {name: self.literals(each, user, (*path, name)) for name, each in value.items()}
+        if isinstance(value, Part):
+            fields = ((each.name, each.encode_name) for each in msgspec.structs.fields(value))
+            made = {name: self.literals(getattr(value, name), user, (*path, key)) for name, key in fields}
+            return msgspec.structs.replace(value, **made)
+        return value
+
+    def secret_key(self, name: str, path: Path) -> Object:
+        """Returns the place of a secret for a file of a container, and records the secret."""
+        try:
+            self._secret(name)
+        except BadReference as fault:
+            self._faults.append((path, str(fault)))
+        return {"name": self._app.app, "key": name}
 
     def secret_data(self) -> dict[str, str]:
         """Returns the referenced secrets as the data of a Secret."""
@@ -184,12 +210,14 @@ class Values:
         return next(iter(ports.values()))
 
     def _share_network(self, reference: ValueReference, name: str, user: User) -> None:
-        theirs = self._app.services[name].networks or (DEFAULT_NETWORK,)
+        theirs = forms.networks(self._app.services[name])
         if not {*user.networks} & {*theirs}:
             message = f"{reference}: {user.name} and {name} share no network"
             raise BadReference(f"{message}; add one of {', '.join(theirs)} to the networks of {user.name}")
 
     def _tunnel(self, port: ServedPort, user: User) -> str:
+        if not user.networks:
+            raise BadReference(f"{port.service}: {user.name} has no network of its own; remove network_mode")
         network = user.networks[0]
         found = self.tunnels[network, port.service] = f"{port.service}-in-{network}"
         return found
