@@ -1,5 +1,7 @@
 """Settings for every test: properties are about behaviour, so none may fail because the machine is busy."""
 
+import os
+
 import pytest
 from hypothesis import settings
 from tests.event_loops import loop_factory as loop_factory
@@ -10,6 +12,8 @@ from tests.event_loops import test_loop as test_loop
 
 settings.register_profile("setpoint", deadline=None)
 settings.load_profile("setpoint")
+# Each command of a test runs in its own process; the tests of the resident process turn it on.
+os.environ["SETPOINT_RESIDENT"] = "off"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

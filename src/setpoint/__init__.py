@@ -9,8 +9,8 @@
 Importing this package is cheap: each name is imported on first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+# Type checkers take the name as true; the module `typing` takes longer to import than the rest of a short command.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from setpoint.app.builder import App
@@ -190,9 +190,11 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     if name == "controller":
         return import_module("setpoint.controller")  # the module is callable: it is also the decorator
     if name == "__version__":

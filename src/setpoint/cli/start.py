@@ -10,20 +10,42 @@ import gc
 import os
 import sys
 
+from setpoint.cli.resident.forward import forward
+from setpoint.cli.resident.request import is_short
+
 # The same value as in `cli.support.errors`, which is not imported yet.
 _INTERRUPTED = 130
 
 
 def start() -> None:
     """Runs the command that the arguments name and exits the process."""
+    _open_closed()
+    words = sys.argv[1:]
+    short = is_short(words)
+    if short and (code := forward(words)) is not None:
+        sys.exit(code)
     gc.disable()
     atexit.register(gc.freeze)
-    _open_closed()
     try:
         from setpoint.cli.main import main
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
-    main(prog_name="setpoint")
+    try:
+        main(prog_name="setpoint")
+    finally:
+        if short:
+            _remain()
+
+
+def _remain() -> None:
+    """Leaves a resident process for the next commands if an app runs."""
+    from setpoint.session.registry import Sessions
+
+    sessions = Sessions.of(os.environ)
+    if sessions.alive():
+        from setpoint.cli.resident.server import remain
+
+        remain(sessions)
 
 
 def _open_closed() -> None:
