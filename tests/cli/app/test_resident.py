@@ -15,7 +15,7 @@ from tests.cli.conftest import Ran
 from setpoint.cli.resident.request import COMMANDS, is_short
 
 pytestmark = pytest.mark.slow
-APP = 'app: quick\nservices:\n  one: { run: "sh -c \'echo hello; exec sleep 600\'" }\n'
+APP = "app: quick\nservices:\n  one: { run: \"sh -c 'echo hello; exec sleep 600'\" }\n"
 # Prints the imported modules of the command's own process.
 PROGRAM = (
     "import atexit, os, sys\n"

@@ -166,12 +166,23 @@ async def test_what_takes_too_long_has_failed_and_what_breaks_is_unknown() -> No
     world.probing.close()
 
 
-async def test_nobody_is_woken_for_the_time_alone_more_often_than_now_and_then() -> None:
+async def test_a_result_with_only_a_new_time_is_reported_less_and_less_often() -> None:
     world = World(probe(every="1s"))
     await world.wait(1)
     assert world.news == 1
-    await world.wait(TELL_SECONDS * 2)
+    await world.wait(TELL_SECONDS)
+    assert world.news == 2
+    await world.wait(TELL_SECONDS)
+    assert world.news == 2
+    await world.wait(TELL_SECONDS)
     assert world.news == 3
+    await world.wait(TELL_SECONDS * 4)
+    assert world.news == 4
+    world.answers["web"] = Finding("Failure", "down")
+    await world.wait(1)
+    assert world.news == 5
+    await world.wait(TELL_SECONDS)
+    assert world.news == 6
     world.probing.close()
 
 

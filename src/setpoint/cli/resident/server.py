@@ -1,8 +1,8 @@
 """The resident process: forks for each request, until no request came for a while or no app runs.
 
 The resident process begins as a fork of a finished command, whose modules are already imported. Its socket is in the
-state directory and is accessible to its user only. Each fork reports the modules that it had to import; the resident
-process imports them as well, so that the next command of this kind finds them. A process with modules that have changed
+state directory and is accessible to its user only. Each fork reports its newly imported modules; the resident process
+imports them as well, so that the next command of this kind finds them. A process with modules that have changed
 on disk refuses requests and exits.
 """
 
@@ -27,7 +27,8 @@ IDLE_SECONDS = 60.0
 _CHECK_SECONDS = 5.0
 _REQUEST_SECONDS = 2.0
 _REQUEST_BYTES = 1 << 22
-_STREAMS = 3
+_STREAM_NAMES = ("stdin", "stdout", "stderr")
+_STREAMS = len(_STREAM_NAMES)
 # At most the bytes that a pipe accepts at once; a name that is cut off is not imported.
 _NAMES_BYTES = 1 << 15
 
@@ -81,11 +82,11 @@ def _listen(path: str) -> socket.socket:
 
 
 def _close_descriptors(kept: int) -> None:
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for stream in range(_STREAMS):
-        os.dup2(nothing, stream)
+        os.dup2(null, stream)
     os.closerange(_STREAMS, kept)
-    os.closerange(kept + 1, max(kept + 1, nothing) + 256)
+    os.closerange(kept + 1, max(kept + 1, null) + 256)
 
 
 class _Resident:
@@ -107,7 +108,8 @@ class _Resident:
         last = time.monotonic()
         try:
             while self._running or (time.monotonic() - last < IDLE_SECONDS and self._sessions.alive()):
-                waiting = [self._listener, self._wake_pipe, *(connection for connection, _ in self._running.values())]
+                waiting: list[Any] = [self._listener, self._wake_pipe]
+                waiting += [connection for connection, _ in self._running.values()]
                 ready = select.select(waiting, [], [], _CHECK_SECONDS)[0]
                 if self._wake_pipe in ready:
                     os.read(self._wake_pipe, 4096)
@@ -214,8 +216,7 @@ def _run(request: Any, descriptors: list[int], report: int) -> None:
         os.environ.clear()
         os.environ.update(environ)
         time.tzset()
-        names = ("stdin", "stdout", "stderr")
-        for stream, (name, (encoding, errors)) in enumerate(zip(names, streams, strict=True)):
+        for stream, (name, (encoding, errors)) in enumerate(zip(_STREAM_NAMES, streams, strict=True)):
             mode = "r" if name == "stdin" else "w"
             opened = open(stream, mode, encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
             setattr(sys, name, opened)

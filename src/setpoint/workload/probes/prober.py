@@ -2,8 +2,9 @@
 
 Startup probes run first, alone until all of them have succeeded. A probe that has not succeeded yet is retried quickly,
 first after some milliseconds, so that a program that has just started is detected within less than an interval;
-failures of these additional attempts do not count. If only the time of a result changes, the change is reported at most
-every 15 seconds: clients see that the probe is active, without needless updates.
+failures of these additional attempts do not count. If only the time of a result changes, the change is reported after
+15 seconds, then after twice that time, and so on up to ten minutes: clients see that the probe is active, without
+needless updates.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from setpoint.workload.kinds.parts import HealthStatus
 from setpoint.workload.probes.verdict import Finding, Tally, failing_liveness, health_of
 
 TELL_SECONDS = 15.0
+MOST_TELL_SECONDS = 600.0
 SHORTEST_SECONDS = 0.1
 # The first delay before a retry, and the factor of each further delay, up to the interval: a start is detected with a
 # delay of at most a quarter.
@@ -34,7 +36,7 @@ class Probing:
     def __init__(self, probes: Sequence[HealthProbe], run: Run, changed: Callable[[], None], clock: Clock) -> None:
         self._tallies = {probe.name: Tally(probe) for probe in probes}
         self._run, self._changed, self._clock = run, changed, clock
-        self._reported_at = clock.monotonic()
+        self._reported_at, self._tell_seconds = clock.monotonic(), TELL_SECONDS
         startup = [probe for probe in probes if probe.role == "Startup"]
         self._starting = {probe.name for probe in startup}
         self._tasks = [asyncio.ensure_future(self._repeat(probe)) for probe in startup]
@@ -104,7 +106,8 @@ class Probing:
             self._starting.discard(tally.probe.name)
             if not self._starting:
                 self._begin_others()
-        if is_news or now - self._reported_at >= TELL_SECONDS:
+        if is_news or now - self._reported_at >= self._tell_seconds:
+            self._tell_seconds = TELL_SECONDS if is_news else min(2 * self._tell_seconds, MOST_TELL_SECONDS)
             self._reported_at = now
             self._changed()
 
