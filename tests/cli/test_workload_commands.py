@@ -75,6 +75,26 @@ def test_ps_shows_how_each_is_and_why(setpoint: Command, app: App) -> None:
     assert f"waits for Executable {app.name('broken')} to be Succeeded" in later
 
 
+def test_a_service_that_ended_with_0_is_not_ready(setpoint: Command, app: App) -> None:
+    template = {"labels": app.labels, "spec": {"executablePath": sys.executable, "args": ["-c", "print('done')"]}}
+    app.make(
+        executable(app.name("api"), "print('done')", app.labels),
+        {
+            "apiVersion": GROUP,
+            "kind": "ExecutableReplicaSet",
+            "metadata": {"name": app.name("workers"), "labels": app.labels},
+            "spec": {"replicas": 2, "template": template},
+        },
+    )
+    assert setpoint("wait", f"exe/{app.name('api')}", "--for", "jsonpath={.status.state}=Finished").code == 0
+    done = "jsonpath={.status.succeededReplicas}=2"
+    assert setpoint("wait", f"exers/{app.name('workers')}", "--for", done).code == 0
+    api, workers = setpoint("ps", "-l", app.selector).stdout.splitlines()[1:]
+    assert api.split()[1:4] == ["Executable", "Finished", "0/1"]
+    assert "0/2" in workers.split()
+    assert setpoint("wait", f"exe/{app.name('api')}", f"exers/{app.name('workers')}", "--timeout", "10ms").code != 0
+
+
 def test_replicas_stand_below_their_set_and_count_for_it(setpoint: Command, app: App) -> None:
     template = {"labels": app.labels, "spec": {"executablePath": sys.executable, "args": ["-c", SPEAKS]}}
     app.make(

@@ -111,7 +111,8 @@ def _replicas(spec: Object, status: Object) -> WorkloadConditions:
     done = 0 < status.get("observedReplicas", 0) <= failed + finished
     ready = status.get("healthStatus") == "Healthy" and running >= wanted
     says = f"{running} of {wanted} replicas are running" + (f", {failed} failed to start" if failed else "")
-    return WorkloadConditions(running > 0 or done, ready, done, done and not failed, says)
+    succeeded = 0 < wanted <= status.get("succeededReplicas", 0)
+    return WorkloadConditions(running > 0 or done, ready, done, succeeded, says)
 
 
 def _service(status: Object) -> WorkloadConditions:

@@ -254,3 +254,25 @@ async def test_deleting_a_set_ends_its_processes_before_it_goes(tmp_path: Path) 
         (made,) = await replicas(world)
         assert annotation(made, "display-name") == "web-1"
     await gone(made["status"]["pid"])
+
+
+async def test_replicas_that_ended_with_0_are_not_ready_but_have_succeeded(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        await make(world, 2, "print('done')")
+        found = await counts(world, finished=2, succeeded=2)
+        ready = condition_of(found, "Ready")
+        assert (ready["status"], ready["reason"]) == ("False", "Completed")
+        for name, condition in (("first", "Ready"), ("second", "Succeeded")):
+            needed = {"kind": "ExecutableReplicaSet", "name": "web", "condition": condition}
+            await world.python(name, dependsOn=[needed])
+        await world.state("Executable", "second", "Running")
+        await world.ready("Executable", "first", "False", "WaitingForDependencies")
+
+
+async def test_replicas_that_crashed_have_not_succeeded(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        await make(world, 1, "raise SystemExit(1)")
+        needed = {"kind": "ExecutableReplicaSet", "name": "web", "condition": "Succeeded"}
+        await world.python("next", dependsOn=[needed])
+        await counts(world, finished=1)
+        await world.ready("Executable", "next", "False", "WaitingForDependencies")

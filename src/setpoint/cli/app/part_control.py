@@ -200,7 +200,7 @@ def has_failed(workload: "Workload") -> bool:
     should_run = not is_suspended(workload.tree) and not has_stopped_for_good(workload)
     if not should_run or not is_current(workload) or reports_suspended(workload):
         return False
-    return is_over(workload) and not workload.judgement.ready
+    return is_over(workload) and not workload.judgement.done
 
 
 def has_stopped_for_good(workload: "Workload") -> bool:
@@ -225,7 +225,7 @@ def is_up(workload: "Workload", request: str) -> HowFar:
 
 
 def _is_well(workload: "Workload") -> bool:
-    """Returns True if the part is ready or permanently stopped. The status that a set reports of its replicas may be
-    stale.
+    """Returns True if the part is ready, has ended with exit code 0, or is permanently stopped. The status that a set
+    reports of its replicas may be stale.
     """
-    return has_stopped_for_good(workload) or (is_current(workload) and workload.judgement.ready)
+    return has_stopped_for_good(workload) or (is_current(workload) and workload.judgement.is_settled)

@@ -12,12 +12,19 @@ _VERDICTS: dict[str, Meaning] = {"ready": "good", "progressing": "pending", "fai
 
 
 class Judgement(NamedTuple):
-    """The state of an object. `why` is empty if the object is ready."""
+    """The state of an object. `why` is empty if the object is ready; `done` is True if its process ended with exit
+    code 0, which is not ready: the process serves no more."""
 
     ready: bool
     state: str
     meaning: Meaning
     why: str = ""
+    done: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """True if the object is ready, or its process has ended with exit code 0."""
+        return self.ready or self.done
 
     @property
     def text(self) -> str:
@@ -52,7 +59,7 @@ def _workload(tree: Object) -> Judgement:
     meaning: Meaning = "bad" if _is_bad(known.finished, ended_well, reason, state) else meaning_of(state)
     if known.started and not known.ready and not known.finished and meaning == "good":
         meaning = "pending"
-    return Judgement(known.ready or ended_well, state, meaning, why)
+    return Judgement(known.ready, state, meaning, why, ended_well)
 
 
 def _state(tree: Object, status: Object, reason: str) -> str:

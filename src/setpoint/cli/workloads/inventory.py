@@ -115,7 +115,7 @@ def _workload(tree: Object, owned: Mapping[str, list[Object]], services: Mapping
     children = tuple(_workload(child, owned, services) for child in owned.get(meta.uid(tree), ()))
     served = [services[name] for name in serves(tree) if name in services]
     judgement, unreachable = judged(tree), next(filter(None, map(listen_error, served)), "")
-    if unreachable and judgement.ready:
+    if unreachable and judgement.is_settled:
         judgement = Judgement(False, "Unreachable", "bad", unreachable)
     return Workload(tree, judgement, children, tuple(urls_of(tree, services)), unreachable)
 

@@ -70,6 +70,9 @@ class ExecutableReplicaSetStatus(KindModel):
     finished_replicas: Annotated[Int32, NoDefault()] = 0
     """The number of ended replicas."""
 
+    succeeded_replicas: Annotated[Int32, NoDefault()] = 0
+    """The number of replicas that ended with exit code 0."""
+
     updated_replicas: Annotated[Int32, NoDefault()] = 0
     """The number of replicas with the current template."""
 

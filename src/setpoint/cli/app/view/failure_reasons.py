@@ -19,7 +19,7 @@ async def reasons(client: Client, workload: Workload) -> list[str]:
     meant = workload
     if workload.kind in ("Task", "ExecutableReplicaSet"):
         # The output belongs to the failed run or replica.
-        meant = next((child for child in reversed(workload.children) if not child.judgement.ready), workload)
+        meant = next((child for child in reversed(workload.children) if not child.judgement.is_settled), workload)
     try:
         resource = await client.resource(ref(meant.kind))
         explanation = explain(await collect(client, ObjectReference(resource, meant.name)))

@@ -118,7 +118,9 @@ def _single(workload: Workload, find: Find) -> PartStatus:
             else PartStatus("stopped", "stopped")
         )
     if judgement.ready:
-        return PartStatus("ready", "ready") if known.ready else PartStatus("done", "ended", end=_end(status))
+        return PartStatus("ready", "ready")
+    if judgement.done:
+        return PartStatus("done", "ended", end=_end(status))
     if reason == "BackOff":
         return PartStatus("failing", "failed", message, end=_end(status), due=time_of(status.get("nextRestartTime")))
     if known.finished or state in ("FailedToStart", "Unknown") or reason == "Deadlock":
@@ -151,6 +153,8 @@ def _set(workload: Workload, find: Find) -> PartStatus:
             if reason == "Updating"
             else PartStatus("ready", "ready")
         )
+    if workload.judgement.done:
+        return PartStatus("done", "ended", end="exit code 0")
     ready = sum(each.judgement.ready for each in children)
     found = [
         how._replace(replica=called(each.tree))

@@ -220,6 +220,7 @@ class ReplicaSets:
         obeyed: str,
     ) -> None:
         states = [each.status.state if each.status is not None else "" for each in active]
+        succeeded = [each for each in active if _progress(each).succeeded]
         healthy = sum(each.status is not None and each.status.health_status == "Healthy" for each in active)
         wanted = obj.spec.replicas
         health: HealthStatus = "Healthy" if healthy >= wanted else "Caution" if healthy else "Unhealthy"
@@ -229,13 +230,14 @@ class ReplicaSets:
                 running_replicas=states.count("Running"),
                 failed_replicas=states.count("FailedToStart") + states.count("Unknown"),
                 finished_replicas=states.count("Finished") + states.count("Terminated"),
+                succeeded_replicas=len(succeeded),
                 updated_replicas=sum(_hash(each) == hash_ for each in active),
                 last_scale_time=None if known.scaled_at is None else MicroTime.of(known.scaled_at),
                 health_status=health,
                 observed_restart=obeyed,
             )
         )
-        unready = [(each, how_far) for each in active if not _is_done(how_far := _progress(each))]
+        unready = [(each, how_far) for each in active if not (how_far := _progress(each)).ready]
         if problem:
             message = f"{problem}; correct spec.template"
             ctx.status.condition("Ready", False, "InvalidTemplate", message)
@@ -245,6 +247,8 @@ class ReplicaSets:
             ctx.status.condition("Ready", False, "Suspended", message)
         elif len(active) < wanted:
             ctx.status.condition("Ready", False, "Scaling", f"{len(active)} of {wanted} replicas exist")
+        elif len(succeeded) >= wanted > 0:
+            ctx.status.condition("Ready", False, "Completed", "all replicas have ended with exit code 0")
         elif unready:
             first, how_far = unready[0]
             said = f"{wanted - len(unready)} of {wanted} replicas are ready; {first.metadata.name}: {how_far.says}"
@@ -312,10 +316,6 @@ def _lived(replica: Executable) -> float:
 
 def _progress(replica: Executable) -> WorkloadConditions:
     return progress({**tree_of(replica), "kind": "Executable"})
-
-
-def _is_done(how_far: WorkloadConditions) -> bool:
-    return how_far.ready or how_far.succeeded
 
 
 def _worst_and_youngest(replica: Executable) -> tuple[int, float, int]:
