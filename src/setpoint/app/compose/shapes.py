@@ -42,19 +42,22 @@ _BUILD = v.struct(
 )
 
 
-def _capitalized(value: Any) -> Any:
-    """Converts a limit of a device, whose attributes Compose prints with capitals."""
-    made = {"Path": str(value.get("path", ""))}
-    if "weight" in value:
-        return {**made, "Weight": v.whole(value["weight"])}
-    return {**made, "Rate": v.size(value.get("rate", 0)) or "0"}
+def _weight(value: Any) -> Any:
+    """Converts the weight of a device; Compose prints these names with capitals."""
+    return {"Path": str(value.get("path", "")), "Weight": v.whole(value.get("weight", 0))}
+
+
+def _rate(value: Any) -> Any:
+    """Converts the rate of a device; Compose prints these names with capitals."""
+    return {"Path": str(value.get("path", "")), "Rate": v.size(value.get("rate", 0)) or "0"}
 
 
 _BLKIO = v.struct(
     {
         "weight": v.number,
-        **dict.fromkeys(["weight_device", "device_read_bps", "device_read_iops"], v.many(_capitalized)),
-        **dict.fromkeys(["device_write_bps", "device_write_iops"], v.many(_capitalized)),
+        "weight_device": v.many(_weight),
+        **dict.fromkeys(["device_read_bps", "device_read_iops"], v.many(_rate)),
+        **dict.fromkeys(["device_write_bps", "device_write_iops"], v.many(_rate)),
     }
 )
 _MOUNT = v.struct(
