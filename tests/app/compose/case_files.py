@@ -1,8 +1,7 @@
 """The cases of the comparison with compose-go: directories with Compose files and the recorded answer.
 
 A case is a directory below `cases`, with the optional file `case.json`: `files`, `directory`, `environ`, `profiles`,
-`env_files`, `name`, `literal` (without interpolation). `expected.json` has the answer of compose-go, in which the path
-of the case is `/case/NAME`.
+`env_files`, `project`. `expected.json` has the answer of compose-go, in which the path of the case is `/case/NAME`.
 """
 
 import json
@@ -30,7 +29,6 @@ class Case:
     profiles: list[str] = field(default_factory=list)
     env_files: list[str] = field(default_factory=list)
     project: str = ""
-    literal: bool = False
 
     @property
     def root(self) -> str:
@@ -60,7 +58,6 @@ class Case:
             profiles=self.profiles,
             env_files=self.env_files,
             name=self.project,
-            interpolate=not self.literal,
         )
 
     def request(self) -> dict[str, Any]:
@@ -72,7 +69,6 @@ class Case:
             "Profiles": self.profiles,
             "EnvFiles": self.env_files,
             "Name": self.project,
-            "Literal": self.literal,
         }
 
 

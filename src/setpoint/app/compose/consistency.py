@@ -114,7 +114,7 @@ class _Check:
             yield (*self._path, "depends_on", other), text
         for index, mount in enumerate(service.get("volumes") or ()):
             source = mount.get("source", "")
-            if mount.get("type") == "volume" and source and source not in parts.resources["volumes"]:
+            if mount.get("type") == "volume" and source and not self._is_declared("volumes", source):
                 yield (*self._path, "volumes", index), self._undeclared("volumes", source)
         for section in ("configs", "secrets"):
             yield from self._missing(section, [each.get("source", "") for each in service.get(section) or ()])
@@ -124,8 +124,12 @@ class _Check:
         """Yields the faults of names that the section of the project does not have."""
         path = (*self._path, below, section) if below else (*self._path, section)
         for index, name in enumerate(names):
-            if name not in self._parts.resources[section]:
+            if not self._is_declared(section, name):
                 yield (*path, name if section in ("networks", "models") else index), self._undeclared(section, name)
+
+    def _is_declared(self, section: str, name: str) -> bool:
+        # A reference to a variable that is not replaced may have any value.
+        return name in self._parts.resources[section] or "${" in name
 
     def _undeclared(self, section: str, name: str) -> str:
         return f"{name} is not declared; add {name} to {section} of the file"
@@ -140,6 +144,9 @@ class _Check:
         service = self._service
         deploy = service.get("deploy") or {}
         scale, replicas = service.get("scale"), deploy.get("replicas")
+        if isinstance(scale, str) or isinstance(replicas, str):
+            # References to variables that are not replaced.
+            return
         if scale is not None and replicas is not None and scale != replicas:
             yield (*self._path, "scale"), "scale and deploy.replicas differ; remove one of both"
         for path, value in ((("scale",), scale), (("deploy", "replicas"), replicas)):
@@ -191,7 +198,8 @@ def _cycles(parts: Parts) -> Iterator[Fault]:
                 trail.pop()
             elif other in trail:
                 cycle = [*trail[trail.index(other) :], other]
-                yield ("services", name, "depends_on", other), f"the services wait for each other: {' -> '.join(cycle)}"
+                text = f"the services wait for each other: {' -> '.join(cycle)}; remove one of these dependencies"
+                yield ("services", name, "depends_on", other), text
                 done.update(trail)
                 break
             elif other not in done:

@@ -45,9 +45,10 @@ def _service_faults(tree: Any) -> Iterator[Fault]:
             continue
         path: Path = ("services", name)
         for index, port in enumerate(service.get("ports") or ()):
-            if isinstance(port, dict) and "host_ip" in port and not is_address(str(port["host_ip"])):
+            address = str(port["host_ip"]) if isinstance(port, dict) and "host_ip" in port else ""
+            if address and "$" not in address and not is_address(address):
                 place = place_of(service["ports"], index)
-                yield (*path, "ports", index, "host_ip"), place, f"{port['host_ip']!r} is not an IP address; write one"
+                yield (*path, "ports", index, "host_ip"), place, f"{address!r} is not an IP address; write one"
         for index, mount in enumerate(service.get("volumes") or ()):
             if isinstance(mount, dict) and mount.get("type") == "bind" and "source" not in mount:
                 yield (*path, "volumes", index), place_of(service["volumes"], index), "source is missing; add source"

@@ -46,7 +46,9 @@ def documents(text: str, file: str) -> Iterator[Document]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        raise ComposeError([Problem(file, line, column, "", f"invalid YAML: {error.problem}")]) from None
+        raise ComposeError(
+            [Problem(file, line, column, "", f"invalid YAML: {error.problem}; correct the syntax near this line")]
+        ) from None
     except (yaml.reader.ReaderError, UnicodeError) as error:
         raise ComposeError([Problem(file, 0, 0, "", f"invalid YAML: {error}")]) from None
     finally:

@@ -7,7 +7,7 @@ from typing import Any
 from setpoint.app.compose.documents import Path
 from setpoint.app.compose.patterns import Pattern, spread, table
 from setpoint.app.compose.project import Problem
-from setpoint.app.compose.scalars import Timestamp
+from setpoint.app.compose.scalars import Reference, Timestamp
 from setpoint.app.compose.template import Lookup, TemplateError, substitute
 from setpoint.app.compose.tree import NOWHERE, Place, path_text, place_of
 
@@ -139,3 +139,14 @@ class Interpolation:
     def _unset(self, name: str) -> None:
         text = f"the variable {name} is not set and is replaced by an empty text; set {name}, or write ${{{name}:-}}"
         self._warnings.append(Problem(*self._place, path_text(self._path), text))
+
+
+def mark_references(value: Any) -> Any:
+    """Marks the texts with references to variables, for trees in which they are not replaced."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            value[key] = mark_references(inner)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            value[index] = mark_references(inner)
+    return Reference(value) if isinstance(value, str) and "$" in value else value

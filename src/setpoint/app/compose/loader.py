@@ -8,7 +8,7 @@ from setpoint.app.compose import defaults, schema
 from setpoint.app.compose.aliases import promote
 from setpoint.app.compose.documents import Document, Path, documents
 from setpoint.app.compose.dotenv import DotenvError, parse
-from setpoint.app.compose.interpolation import Interpolation
+from setpoint.app.compose.interpolation import Interpolation, mark_references
 from setpoint.app.compose.local_paths import LocalPaths, join
 from setpoint.app.compose.merging import Merger
 from setpoint.app.compose.project import ComposeError, Problem, Reader
@@ -100,12 +100,14 @@ class Loader:
             raise ComposeError([Problem(file, 1, 1, "", "the file is not a mapping; begin with services:")])
         if self._interpolate:
             Interpolation(environment.get, self.problems, self.warnings).tree(tree)
+        else:
+            mark_references(tree)
         promote(tree, Merger(self.problems))
         return tree
 
     def canonical(self, tree: Map) -> None:
         """Converts the short forms of a tree and removes repeated entries, in place."""
-        LongForms(self.problems, lenient=not self._interpolate).convert(tree)
+        LongForms(self.problems).convert(tree)
         for section in ("services", "jobs"):
             for service in (tree.get(section) or {}).values():
                 if isinstance(service, dict) and isinstance(service.get("dns"), list):

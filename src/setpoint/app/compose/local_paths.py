@@ -50,15 +50,15 @@ class LocalPaths:
         return join(self._home, path[1:].lstrip("/")) if path.startswith("~") and self._home else path
 
     def path(self, value: Any) -> Any:
-        """Returns the absolute path of a file or directory."""
-        if not isinstance(value, str):
+        """Returns the absolute path of a file or directory. A path that begins with a reference stays unchanged."""
+        if not isinstance(value, str) or value.startswith("${"):
             return value
         path = self._expanded(value)
         return join(self._directory, path) if path and not path.startswith("/") else path
 
     def source(self, value: Any) -> Any:
         """Returns the absolute path of a file that may be one of Windows."""
-        if not isinstance(value, str):
+        if not isinstance(value, str) or value.startswith("${"):
             return value
         path = self._expanded(value)
         return path if path.startswith("/") or _is_windows(path) else join(self._directory, path)

@@ -15,7 +15,7 @@ def mount(spec: str) -> dict[str, Any]:
     if len(spec.encode()) <= 2:
         return {"type": "volume", "target": spec}
     made: dict[str, Any] = {"source": "", "target": "", "read_only": False}
-    sections = _sections(spec)
+    sections = split(spec, drives=True)
     for index, section in enumerate(sections):
         is_last = index == len(sections) - 1
         if not section:
@@ -41,20 +41,24 @@ def mount(spec: str) -> dict[str, Any]:
 
 def is_path(source: str) -> bool:
     """Returns True if the source of a mount is a path, and not the name of a volume."""
+    if source.startswith("${"):
+        # The default value decides; a reference without one is most often a path.
+        default = source.partition(":-")[2]
+        return is_path(default) if default and not default.startswith("${") else True
     return source.startswith((".", "/", "~", "\\\\")) or (source[1:2] == ":" and source[0].isalpha())
 
 
 def device(spec: str) -> dict[str, Any]:
     """Returns the long form of a device. Raises ValueError."""
-    parts = spec.split(":")
+    parts = split(spec)
     if len(parts) > 3:
         raise ValueError(f"the device {spec!r} has too many colons; write source, target and permissions as keys")
     target = parts[1] if len(parts) > 1 and parts[1] else parts[0]
     return {"source": parts[0], "target": target, "permissions": parts[2] if len(parts) > 2 else "rwm"}
 
 
-def _sections(spec: str) -> list[str]:
-    """Splits at colons, except after the letter of a drive and inside of references to variables."""
+def split(spec: str, *, drives: bool = False) -> list[str]:
+    """Splits at colons, except inside of references to variables and, with `drives`, after the letter of a drive."""
     made: list[str] = []
     part = ""
     depth = 0
@@ -63,7 +67,7 @@ def _sections(spec: str) -> list[str]:
             depth += 1
         elif char == "}" and depth:
             depth -= 1
-        elif char == ":" and not depth and not (len(part) == 1 and part.isalpha()):
+        elif char == ":" and not depth and not (drives and len(part) == 1 and part.isalpha()):
             made.append(part)
             part = ""
             continue

@@ -3,8 +3,11 @@
 import ipaddress
 from typing import Any
 
+from setpoint.app.compose.mount_spec import split
+
 _PROTOCOLS = ("tcp", "udp", "sctp")
 _MAX_PORT = 65535
+_SUFFIXES = tuple(f"/{protocol}" for protocol in _PROTOCOLS)
 
 
 def ports(spec: str) -> list[dict[str, Any]]:
@@ -35,6 +38,20 @@ def ports(spec: str) -> list[dict[str, Any]]:
         made.append(port)
     # Compose sorts the ports of a range by their text.
     return sorted(made, key=lambda port: f"{port['target']}/{port['protocol']}")
+
+
+def referring_port(spec: str) -> dict[str, Any]:
+    """Returns the long form of one port with references to variables: texts take the place of numbers."""
+    parts = split(spec)
+    target, _, protocol = parts[-1].rpartition("/") if parts[-1].endswith(_SUFFIXES) else (parts[-1], "", "tcp")
+    port: dict[str, Any] = {"mode": "ingress", "target": int(target) if target.isdigit() else target}
+    port["protocol"] = protocol
+    address = ":".join(parts[:-2])
+    if address:
+        port["host_ip"] = address
+    if len(parts) > 1 and parts[-2]:
+        port["published"] = parts[-2]
+    return port
 
 
 def is_address(text: str) -> bool:

@@ -31,6 +31,12 @@ _MAX_NUMBER = 400
 _MAX_UNSIGNED = 2**64
 
 
+class Reference(str):
+    """A text with references to variables that are not replaced; such a text is allowed instead of any value."""
+
+    __slots__ = ()
+
+
 class Timestamp(str):
     """A date or time in the form that Go prints, which Compose uses as the text of the value."""
 

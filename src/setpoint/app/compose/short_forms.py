@@ -6,8 +6,9 @@ from typing import Any
 from setpoint.app.compose.gotexts import go_text
 from setpoint.app.compose.mount_spec import device, mount
 from setpoint.app.compose.patterns import Pattern, spread, table
-from setpoint.app.compose.port_spec import ports
+from setpoint.app.compose.port_spec import ports, referring_port
 from setpoint.app.compose.project import Problem
+from setpoint.app.compose.scalars import Reference
 from setpoint.app.compose.tree import Map, Place, Seq, items_of, path_text, place_of
 
 Path = tuple[str | int, ...]
@@ -124,6 +125,9 @@ def _ports(value: Any, place: Place) -> Any:
             made.add(entry, found)
             continue
         try:
+            if isinstance(entry, Reference):
+                made.add(_map(referring_port(entry), found), found)
+                continue
             for port in ports(str(int(entry)) if isinstance(entry, int | float) else entry):
                 made.add(_map(port, found), found)
         except ValueError as error:
@@ -150,7 +154,7 @@ def _ssh(value: Any, place: Place) -> Any:
 
 
 def _ulimit(value: Any, place: Place) -> Any:
-    if isinstance(value, str):
+    if isinstance(value, str) and not isinstance(value, Reference):
         raise ValueError(f"{value!r} is not a whole number; write digits")
     return value
 
@@ -209,11 +213,10 @@ _FORMS: Pattern[Form] = table(
 
 
 class LongForms:
-    """Converts a tree in place. Without interpolation, texts that cannot be parsed stay as they are."""
+    """Converts trees in place, and collects the problems."""
 
-    def __init__(self, problems: list[Problem], *, lenient: bool = False) -> None:
+    def __init__(self, problems: list[Problem]) -> None:
         self._problems = problems
-        self._lenient = lenient
 
     def convert(self, tree: Any) -> None:
         """Converts the short forms of a tree."""
@@ -236,11 +239,9 @@ class LongForms:
             try:
                 value = forms.value(value, place)
             except _EntriesError as entries:
-                if not self._lenient:
-                    self._problems += [Problem(*at, path_text((*path, i)), text) for i, at, text in entries.faults]
+                self._problems += [Problem(*at, path_text((*path, i)), text) for i, at, text in entries.faults]
             except ValueError as error:
-                if not self._lenient:
-                    self._problems.append(Problem(*place, path_text(path), str(error)))
+                self._problems.append(Problem(*place, path_text(path), str(error)))
             except (TypeError, AttributeError):
                 text = "the value has the wrong form; use a form of the Compose specification"
                 self._problems.append(Problem(*place, path_text(path), text))

@@ -1,11 +1,13 @@
 """Converts the values of attributes to the form in which Compose prints them."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from setpoint.app.compose import units
 from setpoint.app.compose.gotexts import go_text
 from setpoint.app.compose.interpolation import to_boolean, to_float, to_integer
+from setpoint.app.compose.scalars import Reference
 
 # Converts a value; a result of None means that the attribute is omitted.
 Convert = Callable[[Any], Any]
@@ -23,6 +25,16 @@ def _wrong(value: Any, wanted: str) -> ValueError:
     return ValueError(f"{go_text(value)!r} is not allowed; write {wanted}")
 
 
+def _or_reference(convert: Convert) -> Convert:
+    """Returns the conversion that keeps references to variables."""
+
+    @wraps(convert)
+    def kept(value: Any) -> Any:
+        return str(value) if isinstance(value, Reference) else convert(value)
+
+    return kept
+
+
 def text(value: Any) -> Any:
     """Converts a text; an empty one is omitted."""
     if isinstance(value, bool | float | dict | list):
@@ -30,6 +42,7 @@ def text(value: Any) -> Any:
     return (str(value) if value is not None else None) or None
 
 
+@_or_reference
 def whole(value: Any) -> Any:
     """Converts an integer."""
     if isinstance(value, str):
@@ -44,6 +57,7 @@ def number(value: Any) -> Any:
     return whole(value) or None
 
 
+@_or_reference
 def flag(value: Any) -> Any:
     """Converts a boolean."""
     if isinstance(value, str):
@@ -60,9 +74,11 @@ def enabled(value: Any) -> Any:
 
 def disabled(value: Any) -> Any:
     """Converts a boolean that is true by default; true is omitted."""
-    return None if flag(value) else False
+    made = flag(value)
+    return made if isinstance(made, str) else None if made else False
 
 
+@_or_reference
 def fraction(value: Any) -> Any:
     """Converts a number of 32 bits; zero is omitted."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -70,23 +86,27 @@ def fraction(value: Any) -> Any:
     return units.single(to_float(value) if isinstance(value, str) else value) or None
 
 
+@_or_reference
 def size(value: Any) -> Any:
     """Converts a size to the text of its bytes; zero is omitted."""
     amount = units.size_in_bytes(value)
     return str(amount) if amount else None
 
 
+@_or_reference
 def duration(value: Any) -> Any:
     """Converts a duration."""
     return units.duration_text(units.nanoseconds(value))
 
 
+@_or_reference
 def positive_duration(value: Any) -> Any:
     """Converts a duration; zero is omitted."""
     amount = units.nanoseconds(value)
     return units.duration_text(amount) if amount else None
 
 
+@_or_reference
 def file_mode(value: Any) -> Any:
     """Converts the permissions of a file to octal text."""
     if isinstance(value, str):
@@ -99,6 +119,7 @@ def file_mode(value: Any) -> Any:
     return f"0{value:o}"
 
 
+@_or_reference
 def count(value: Any) -> Any:
     """Converts a number of devices; `all` is -1."""
     if isinstance(value, str) and value.lower() == "all":
@@ -125,6 +146,7 @@ def printed(value: Any) -> Any:
     return [value] if isinstance(value, str) else [go_text(item) for item in value] or None
 
 
+@_or_reference
 def command(value: Any) -> Any:
     """Converts a command to its words."""
     if value is None or isinstance(value, list):

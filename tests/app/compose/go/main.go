@@ -18,7 +18,6 @@ type request struct {
 	Directory, Name           string
 	Files, Profiles, EnvFiles []string
 	Environ                   []string
-	Literal                   bool
 }
 
 type result struct {
@@ -61,7 +60,7 @@ func resolve(asked request) (made result) {
 	// The same order as in the command docker compose.
 	options, err := cli.NewProjectOptions(asked.Files, cli.WithEnv(asked.Environ), cli.WithEnvFiles(asked.EnvFiles...),
 		cli.WithDotEnv, cli.WithConfigFileEnv, cli.WithDefaultConfigPath, cli.WithEnvFiles(asked.EnvFiles...), cli.WithDotEnv,
-		cli.WithDefaultProfiles(asked.Profiles...), cli.WithName(asked.Name), cli.WithInterpolation(!asked.Literal))
+		cli.WithDefaultProfiles(asked.Profiles...), cli.WithName(asked.Name))
 	if err != nil {
 		return result{Error: err.Error()}
 	}
