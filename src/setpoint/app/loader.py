@@ -34,10 +34,12 @@ def load_app(
     profiles: Collection[str] = (),
     session: str = "",
     on_this_machine: bool = True,
+    change: Callable[[AppFile], AppFile] = lambda app: app,
 ) -> LoadedApp:
-    """Reads and renders an app file. With `on_this_machine`, also checks that its files and programs exist. Raises
-    Mistakes."""
+    """Reads and renders an app file, after `change` was applied. With `on_this_machine`, also checks that its files and
+    programs exist. Raises Mistakes."""
     app, directory, files, where, unknown = read_app(file, profiles, lenient=True)
+    app = change(app)
     found: list[Mistake] = []
 
     def attempt(work: Callable[[], T]) -> T | None:

@@ -86,7 +86,7 @@ class _Rendering:
 
     def _object(self, kind: str, name: str, spec: Object, part: str = "", api: str = f"{GROUP}/{VERSION}") -> Object:
         workload = self._app.services.get(part) or self._app.tasks.get(part)
-        groups = workload.groups if workload is not None and name == part else ()
+        groups = workload.groups if workload is not None and kind != "Service" else ()
         labels = self._labels(part) | {f"{GROUP_LABEL}{group}": "true" for group in groups}
         metadata = {"name": name, "labels": labels}
         return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}

@@ -4,7 +4,7 @@ The objects applied last are stored beside the store, so that only the differenc
 Concurrent applies are serialized with a lock.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from setpoint.server import secret_files
 from setpoint.session.controllers.status_query import read_status
 from setpoint.session.locks import file_lock
 from setpoint.session.paths import Places
+from setpoint.session.selection import with_selection, without_parts
 from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 
 if TYPE_CHECKING:
@@ -62,14 +63,42 @@ def planned(before: Applied, objects: Sequence[Object]) -> list[ObjectChange]:
 
 
 async def apply_app(
-    client: "Client", places: Places, objects: Sequence[Object], on_wait: Callable[[str], None] = lambda _: None
+    client: "Client",
+    places: Places,
+    objects: Sequence[Object],
+    on_wait: Callable[[str], None] = lambda _: None,
+    *,
+    added_to: bool = False,
 ) -> list[ObjectChange]:
-    """Applies the objects of an app to a session and returns the changes. Calls `on_wait` with the name of each object
-    that must be deleted first. Raises APIError, TransportError, OSError.
+    """Applies the objects of an app to a session and returns the changes; with `added_to`, the other objects of the
+    session stay. Calls `on_wait` with the name of each object that must be deleted first. Raises APIError,
+    TransportError, OSError.
     """
+
+    def after(before: Applied) -> Sequence[Object]:
+        return with_selection(before.objects, objects) if added_to else objects
+
+    return await _change(client, places, after, on_wait)
+
+
+async def remove_parts(
+    client: "Client", places: Places, names: Collection[str], on_wait: Callable[[str], None] = lambda _: None
+) -> list[ObjectChange]:
+    """Removes services and tasks from a session and returns the changes. Raises as `apply_app`."""
+    return await _change(client, places, lambda before: without_parts(before.objects, names), on_wait)
+
+
+async def _change(
+    client: "Client",
+    places: Places,
+    after: Callable[[Applied], Sequence[Object]],
+    on_wait: Callable[[str], None],
+) -> list[ObjectChange]:
+    """Changes the objects of a session. `after` returns the desired objects, given those applied last."""
     client = client.with_options(field_manager=FIELD_MANAGER)
     async with file_lock(places.data / "applying", client.clock):
         before = read_applied(places)
+        objects = after(before)
         found = planned(before, objects)
         if not found:
             return []

@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("app", help="name of the app")
     parser.add_argument("file", help="path of the app file", type=Path)
     parser.add_argument("--profile", action="append", default=[], help="enabled profile")
+    parser.add_argument("--isolated-from", default="", help="app of which this one is an isolated copy")
     parser.add_argument("--attendant", default="", help="process whose exit ends the session")
     given = parser.parse_args(arguments)
     directory = given.file.parent
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _alone(places):
             _begin(places, given.attendant)
-            host = SessionHost(given.app, given.file, tuple(given.profile), places)
+            host = SessionHost(given.app, given.file, tuple(given.profile), places, given.isolated_from)
             return process.run(host.serve)
     except HostError as error:
         report(str(error))
@@ -71,8 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 class SessionHost:
     """The host of one app."""
 
-    def __init__(self, app: str, file: Path, profiles: tuple[str, ...], places: Places) -> None:
+    def __init__(
+        self, app: str, file: Path, profiles: tuple[str, ...], places: Places, isolated_from: str = ""
+    ) -> None:
         self._app, self._file, self._profiles, self._places = app, file, profiles, places
+        self._isolated_from = isolated_from
         self._clock = SystemClock()
         self._sessions = Sessions.of(os.environ)
 
@@ -141,6 +145,7 @@ class SessionHost:
             data=str(self._places.data),
             file=str(self._file),
             profiles=self._profiles,
+            isolated_from=self._isolated_from,
         )
 
     def _last_port(self) -> int:

@@ -61,17 +61,20 @@ async def end_run(client: "Client", run: Object, why: str) -> None:
     await _patch(client, run, change)
 
 
-async def start_stopped(client: "Client", objects: Sequence[Object]) -> list[Object]:
-    """Starts the parts of an app that a user has stopped, given the rendered objects of the app. Returns the started
-    ones.
+async def start_stopped(client: "Client", objects: Sequence[Object], *, only_these: bool = False) -> list[Object]:
+    """Starts the parts of an app that a user has stopped, given the rendered objects of the app. With `only_these`,
+    other parts stay stopped. Returns the started ones.
     """
     app = next((meta.labels(tree).get(APP_LABEL, "") for tree in objects), "")
     meant = {(tree["kind"], meta.name(tree)) for tree in objects if (tree.get("spec") or {}).get("suspend")}
+    given = {(tree["kind"], meta.name(tree)) for tree in objects}
     found: list[Object] = []
     for kind in _KINDS:
         for tree in (await client.list(kind, labels={APP_LABEL: app})).items:
-            by_set = SUSPENDED_WITH_SET in meta.annotations(tree)
-            if tree["spec"].get("suspend") and (tree["kind"], meta.name(tree)) not in meant and not by_set:
+            by_set, key = SUSPENDED_WITH_SET in meta.annotations(tree), (tree["kind"], meta.name(tree))
+            if only_these and key not in given:
+                continue
+            if tree["spec"].get("suspend") and key not in meant and not by_set:
                 found.append(tree)
     for tree in found:
         await start(client, tree)

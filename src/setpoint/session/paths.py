@@ -60,6 +60,11 @@ class Places(NamedTuple):
         return self.data / "lock"
 
     @property
+    def isolated_ports(self) -> Path:
+        """The ports of an isolated copy, by the ports of the app file."""
+        return self.data / "isolated-ports.json"
+
+    @property
     def log(self) -> Path:
         """The log of the host."""
         return self.data / "host.log"

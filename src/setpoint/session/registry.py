@@ -38,6 +38,8 @@ class Session(msgspec.Struct, frozen=True, rename="camel"):
     # The app file and the enabled profiles.
     file: str = ""
     profiles: tuple[str, ...] = ()
+    # The app of which this one is an isolated copy.
+    isolated_from: str = ""
     # The archive of an imported session, and the time of its export, at which its clock stands.
     imported: str = ""
     exported: str = ""
@@ -157,8 +159,9 @@ class Sessions:
         return []
 
     def named(self, name: str) -> list[Session]:
-        """Returns the running sessions with this app name or id."""
-        return [session for session in self.alive() if session.is_called(name)]
+        """Returns the running sessions with this app name or id. An id takes precedence."""
+        found = [session for session in self.alive() if session.is_called(name)]
+        return [session for session in found if session.id == name] or found
 
     def _path(self, session: Session) -> Path:
         return self._directory / f"{session.id}{_SUFFIX}"

@@ -45,15 +45,17 @@ async def start(
     *,
     profiles: Collection[str] = (),
     attendant: str = "",
+    isolated_from: str = "",
     standby: Standby | None = None,
 ) -> Started:
-    """Starts the session of an app unless already running. The session ends with the process `attendant`. Raises
-    StartFailed.
+    """Starts the session of an app unless already running. The session ends with the process `attendant`.
+    `isolated_from` is the app of which this one is a copy. Raises StartFailed.
     """
     if (found := running(app, file.parent, environ)) is not None:
         return Started(found, joined=True)
     flags = [flag for profile in profiles for flag in ("--profile", profile)]
     flags += ["--attendant", attendant] if attendant else []
+    flags += ["--isolated-from", isolated_from] if isolated_from else []
     clock = SystemClock()
     places = Places.of(environ, session_id(app, str(file.parent)))
     try:

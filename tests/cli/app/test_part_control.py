@@ -175,7 +175,7 @@ def test_who_does_not_wait_is_told_so(setpoint: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["stop"], 2, "specify NAME... or --all"),
+        (["stop"], 2, "specify NAME..., --group or --all"),
         (["stop", "web", "--all"], 2, "specify NAME"),
         (["stop", "wbe"], 3, "workload wbe not found; did you mean web?"),
         (["start", "api.9"], 3, "workload api.9 not found"),

@@ -1,7 +1,7 @@
 """Finds, reads and validates the app file of a command. Reports all mistakes before any part starts."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from setpoint.cli.support.errors import NOT_FOUND, USAGE, Failure
 
 if TYPE_CHECKING:
     from setpoint.app.loader import LoadedApp
+    from setpoint.app.model import AppFile
 
 profile_option = click.option(
     "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="Enable a profile (repeatable)."
@@ -48,9 +49,11 @@ def read_file(
     profiles: Collection[str] = (),
     *,
     on_this_machine: bool = True,
+    change: "Callable[[AppFile], AppFile]" = lambda app: app,
 ) -> "LoadedApp":
-    """Returns the app of a YAML or Python file, rendered for its session. With `on_this_machine`, also checks that the
-    files and programs named in the file exist. Raises Failure with all mistakes.
+    """Returns the app of a YAML or Python file, rendered for its session after `change` was applied. With
+    `on_this_machine`, also checks that the files and programs named in the file exist. Raises Failure with all
+    mistakes.
     """
     from setpoint.app.loader import load_app
     from setpoint.app.reader import read_app
@@ -59,10 +62,12 @@ def read_file(
 
     try:
         if file.suffix == ".py":
-            return _python(file, environ, tuple(profiles))
-        name = read_app(file, profiles, lenient=True).app.app
+            return _python(file, environ, tuple(profiles), change)
+        name = change(read_app(file, profiles, lenient=True).app).app
         session = session_id(name, str(file.parent))
-        return load_app(file, environ, profiles=profiles, session=session, on_this_machine=on_this_machine)
+        return load_app(
+            file, environ, profiles=profiles, session=session, on_this_machine=on_this_machine, change=change
+        )
     except Mistakes as mistakes:
         raise refused(file, mistakes) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -88,11 +93,13 @@ def _running(directory: Path) -> Path | None:
     return next((file for file in files if file.exists()), None) if len(files) == 1 else None
 
 
-def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -> "LoadedApp":
+def _python(
+    file: Path, environ: Mapping[str, str], profiles: tuple[str, ...], change: "Callable[[AppFile], AppFile]"
+) -> "LoadedApp":
     """Loads a Python app file, which must create exactly one `sp.App`. Raises Failure, Mistakes."""
     import runpy
 
-    from setpoint.app.builder import App
+    from setpoint.app.builder import App, rendered
     from setpoint.app.faults import nowhere
     from setpoint.app.loader import LoadedApp
     from setpoint.app.profiles import selected
@@ -109,9 +116,9 @@ def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -
     if len(apps) != 1:
         raise Failure(f'{file} creates {len(apps) or "no"} apps; expected exactly one: app = sp.App("shop")', USAGE)
     [app] = apps
-    session = session_id(app.file.app, str(file.parent))
-    objects = app.render(file.parent, profiles=profiles, environ=environ, session=session)
-    return LoadedApp(selected(app.file, profiles), file.parent, (file,), nowhere, objects)
+    chosen = change(selected(app.file, profiles))
+    session = session_id(chosen.app, str(file.parent))
+    return LoadedApp(chosen, file.parent, (file,), nowhere, rendered(chosen, file.parent, (), environ, session))
 
 
 def _where(error: Exception, file: Path) -> str:

@@ -1,15 +1,18 @@
 """`setpoint down`: stops an app in the reverse of the start order and checks that no process is left."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from setpoint.cli.output.terminal import echo
+from setpoint.cli.support.completion import workload_names
 from setpoint.cli.support.connection import Server, connect, find, other_sessions, run, server_options
 from setpoint.cli.support.crash_cleanup import clean_crashed
 from setpoint.cli.support.cwd import here
 from setpoint.cli.support.errors import FAILED, USAGE, Failure
+from setpoint.cli.support.group_option import group_option
 from setpoint.session.registry import Sessions
 
 if TYPE_CHECKING:
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=workload_names)
+@group_option
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),
@@ -26,18 +31,23 @@ if TYPE_CHECKING:
 )
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Stop all of your sessions on this machine.")
 @server_options
-def down(timeout: float | None, everywhere: bool, server: Server) -> None:
+def down(
+    names: tuple[str, ...], groups: tuple[str, ...], timeout: float | None, everywhere: bool, server: Server
+) -> None:
     """Stop the app of this directory and remove its objects.
 
     Parts stop in the reverse of the order in which they started, except those that the app file marks to be kept. Then
     checks that no process is left running. The history stays available to `setpoint export`. Exits 0 if no app was
-    running.
+    running. With NAME or --group, only these services and tasks are stopped and removed, until the next `setpoint up`;
+    after the last one, the app ends.
     """
+    if (names or groups) and everywhere:
+        raise Failure("--all cannot be combined with NAME or --group", USAGE)
     sessions = _meant(server, everywhere)
     if not sessions:
         echo(f"No app is running{'' if everywhere else ' here'}.{other_sessions(Sessions.of(os.environ))}", err=True)
     for session in sessions:
-        run(_down(session, server, timeout))
+        run(_down(session, server, timeout, names, groups))
 
 
 def _meant(server: Server, everywhere: bool) -> "list[Session]":
@@ -59,9 +69,43 @@ def _meant(server: Server, everywhere: bool) -> "list[Session]":
     return [place.session]
 
 
-async def _down(session: "Session", server: Server, seconds: float | None) -> None:
+async def _down(
+    session: "Session", server: Server, seconds: float | None, names: Sequence[str], groups: Sequence[str]
+) -> None:
     async with connect(server._replace(kubeconfig="", session=session.id), quiet=True) as client:
+        if (names or groups) and not await _removed(session, client, names, groups):
+            return
         await end_session(session, client, seconds)
+
+
+async def _removed(session: "Session", client: "Client", names: Sequence[str], groups: Sequence[str]) -> bool:
+    """Removes parts of an app. Returns True if no part is left. Raises Failure."""
+    from setpoint.cli.app.chosen_parts import refuse_unknown
+    from setpoint.cli.output.progress import progress
+    from setpoint.session.app_apply import read_applied, remove_parts
+    from setpoint.session.paths import Places
+    from setpoint.session.selection import groups_of, parts, parts_in
+
+    places = Places.of_session(session)
+    objects = read_applied(places).objects
+    known = parts(objects)
+    for name in names:
+        refuse_unknown(name, known, "service or task", session.app)
+    for group in groups:
+        refuse_unknown(group, groups_of(objects), "group", session.app)
+    chosen = {*names, *parts_in(objects, groups)}
+    if chosen >= set(known):
+        return True
+    async with progress(f"stopping {', '.join(sorted(chosen))}", client.clock) as shown:
+
+        def report(name: str) -> None:
+            shown.text = f"waiting for {name} to stop"
+
+        await remove_parts(client, places, chosen, report)
+    for name in known:
+        if name in chosen:
+            echo(f"{name} removed")
+    return False
 
 
 async def end_session(session: "Session", client: "Client", seconds: float | None = None) -> None:

@@ -12,6 +12,7 @@ from setpoint.cli.support.completion import workload_names
 from setpoint.cli.support.connection import FIELD_MANAGER, Server, connect, server_options
 from setpoint.cli.support.durations import seconds_option
 from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
+from setpoint.cli.support.group_option import group_option
 from setpoint.objects import conditions
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class ControlOptions(NamedTuple):
     everything: bool
     waits: bool
     seconds: float | None
+    groups: tuple[str, ...] = ()
 
 
 class Deed(NamedTuple):
@@ -53,15 +55,23 @@ class Deed(NamedTuple):
 def steering_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the arguments of such a command: `names`, `how` and `server`."""
 
-    def inner(names: tuple[str, ...], everything: bool, waits: bool, seconds: float | None, server: Server) -> Any:
-        if bool(names) == everything:
-            raise Failure("specify NAME... or --all", USAGE)
-        return command(names, ControlOptions(everything, waits, seconds), server)
+    def inner(
+        names: tuple[str, ...],
+        groups: tuple[str, ...],
+        everything: bool,
+        waits: bool,
+        seconds: float | None,
+        server: Server,
+    ) -> Any:
+        if bool(names or groups) == everything:
+            raise Failure("specify NAME..., --group or --all", USAGE)
+        return command(names, ControlOptions(everything, waits, seconds, groups), server)
 
     inner.__doc__, inner.__name__ = command.__doc__, command.__name__
     inner = server_options(inner)
     inner = seconds_option("--timeout", "seconds", default="60s", help="Time to wait; 0 waits indefinitely.")(inner)
     inner = click.option("--wait/--no-wait", "waits", default=True, help="Wait until the action has completed.")(inner)
+    inner = group_option(inner)
     inner = click.option("-a", "--all", "everything", is_flag=True, help="Select all parts of the app.")(inner)
     return click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=workload_names)(inner)
 
@@ -70,14 +80,15 @@ async def steer(server: Server, names: Sequence[str], how: ControlOptions, deed:
     """Performs the action on the parts and returns the affected ones. Raises Failure if some do not reach the wanted
     state.
     """
-    from setpoint.cli.workloads.inventory import find, read_workloads
+    from setpoint.cli.workloads.inventory import find, in_groups, read_workloads
 
     async with connect(server) as connected:
         # `why` shows the field manager as the cause of the change.
         client = connected.with_options(field_manager=f"{FIELD_MANAGER} {deed.command}")
         workloads = await read_workloads(client)
-        every = filter(deed.is_one_of_all, workloads)
-        found = list(every) if how.everything else [each for name in names for each in find(workloads, name)]
+        every = filter(deed.is_one_of_all, in_groups(workloads, how.groups))
+        found = list(every) if how.everything or how.groups else []
+        found += [each for name in names for each in find(workloads, name)]
         chosen = list({each.tree["metadata"]["uid"]: each for each in found}.values())
         doings = [_Operation(client, deed, each, how.waits, deed.idle(each, workloads)) for each in chosen]
         await _run_in_order(client, deed, doings, how)

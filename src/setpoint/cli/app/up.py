@@ -8,17 +8,21 @@ by itself.
 import os
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from setpoint.cli.app.app_file import find_file, profile_option, read_file
+from setpoint.cli.app.chosen_parts import ChosenParts, choose, part_names, split_words
+from setpoint.cli.app.isolation import IsolatedCommand, Isolation, isolated_copy
 from setpoint.cli.output.terminal import echo, terminal
 from setpoint.cli.support.connection import Server, connect, run
 from setpoint.cli.support.crash_cleanup import UNTIL_GONE, clean_crashed
 from setpoint.cli.support.cwd import here
 from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
+from setpoint.cli.support.group_option import group_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,16 +42,26 @@ _LAST_SECONDS = 10.0
 
 
 class UpOptions(NamedTuple):
-    """The display options of `setpoint up`."""
+    """The options of `setpoint up`: those of the display, and the app of which an isolated copy starts."""
 
     detached: bool
     logs: bool
     seconds: float
+    isolated_from: str = ""
 
 
-@click.command()
-@click.argument("file", default="", metavar="[FILE]")
+@click.command(cls=IsolatedCommand)
+@click.argument("words", metavar="[FILE] [NAME...]", nargs=-1, shell_complete=part_names)
+@click.option("-f", "--file", default="", metavar="FILE", help="App file, or its directory.")
 @profile_option
+@group_option
+@click.option("--no-deps", "alone", is_flag=True, help="With NAME: start no dependencies, and do not wait for them.")
+@click.option(
+    "--isolated",
+    metavar="[=NAME]",
+    default=None,
+    help="Run a second copy with its own ports, volumes and names, even where the file fixes them.",
+)
 @click.option(
     "-d", "--detach", "detached", is_flag=True, help="Run in the background; return when all parts are ready."
 )
@@ -61,22 +75,47 @@ class UpOptions(NamedTuple):
     show_default=True,
     help="With --detach: time to wait until all parts are ready.",
 )
-def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds: float) -> None:
+def up(
+    words: tuple[str, ...],
+    file: str,
+    profiles: tuple[str, ...],
+    groups: tuple[str, ...],
+    alone: bool,
+    isolated: str | None,
+    detached: bool,
+    logs: bool,
+    seconds: float,
+) -> None:
     """Start the app of a file: setpoint.yaml in this directory or a parent.
 
-    If the app is already running, only the changes of the file are applied. In the view, press `d` to detach and `q` to
-    stop the app. With --detach, the exit code is 0 if all parts became ready.
+    With NAME or --group, only these services and tasks start, and the parts that they depend on; others that are
+    running keep running. A later `setpoint up` starts the rest. If the app is already running, only the changes of the
+    file are applied. In the view, press `d` to detach and `q` to stop the app. With --detach, the exit code is 0 if all
+    parts became ready.
+
+    \b
+      setpoint up
+      setpoint up api worker
+      setpoint up -d --isolated
     """
-    found = find_file(file)
+    given, names = split_words(words, file)
+    found = find_file(given)
+    isolation = None if isolated is None else Isolation(isolated, found, os.environ)
     with _standby(found) as standby:
-        loaded = read_file(found, os.environ, profiles)
+        loaded = read_file(found, os.environ, profiles) if isolation is None else isolation.read(profiles)
         app = loaded.app
         if not any((app.services, app.tasks, app.controllers, app.crds, app.objects)):
             raise Failure(
                 f"{found} defines no services, tasks or controllers; `setpoint init` can propose services", USAGE
             )
+        chosen = choose(loaded, names, groups, alone=alone)
         clean_crashed(timeout=UNTIL_GONE)
-        sys.exit(run(_up(found, loaded, profiles, UpOptions(detached, logs, seconds), standby)))
+        if isolation is not None:
+            isolation.settle()
+        elif copy := isolated_copy(app.app, found, os.environ):
+            echo(f"{copy} runs here as an isolated copy, and is not changed: use `setpoint up --isolated`", err=True)
+        how = UpOptions(detached, logs, seconds, isolation.original if isolation is not None else "")
+        sys.exit(run(_up(found, chosen, profiles, how, standby)))
 
 
 @contextmanager
@@ -93,7 +132,7 @@ def _standby(file: Path) -> "Iterator[Standby | None]":
 
 
 async def _up(
-    file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: UpOptions, standby: "Standby | None"
+    file: Path, chosen: ChosenParts, profiles: tuple[str, ...], how: UpOptions, standby: "Standby | None"
 ) -> int:
     from setpoint.cli.app.view.app_view import watch_app
     from setpoint.cli.app.view.view_settings import settings_of
@@ -105,23 +144,27 @@ async def _up(
     from setpoint.session.startup import StartFailed, start
     from setpoint.workload.process.exit_wait import wait_exit
 
+    loaded = chosen.loaded
     app, clock = loaded.app.app, SystemClock()
     began = clock.now()
     try:
         # A detached app, too, must not outlive this process before the file has been applied.
         who = process_identity()
         async with progress(f"starting {app}", clock):
-            started = await start(app, file, os.environ, profiles=profiles, attendant=who, standby=standby)
+            begin = partial(
+                start, app, file, os.environ, profiles=profiles, attendant=who, isolated_from=how.isolated_from
+            )
+            started = await begin(standby=standby)
         while started.joined and await _is_ending(started):
             echo(f"{app} is stopping; it starts again afterwards", err=True)
             async with progress(f"waiting for {app} to stop", clock):
                 await wait_exit(_host(started), clock)
                 began = clock.now()
-                started = await start(app, file, os.environ, profiles=profiles, attendant=who)
+                started = await begin()
     except StartFailed as error:
         raise Failure(f"cannot start {app}: {error}") from None
     async with connect(Server(session=started.session.id)) as client:
-        changed = await _applied(client, loaded, started)
+        changed = await _applied(client, chosen, started)
         if how.detached and not started.joined:
             detach(Places.of_session(started.session).attended)
         settings = settings_of(
@@ -192,7 +235,7 @@ async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) 
         )
 
 
-async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") -> "list[ObjectChange]":
+async def _applied(client: "Client", chosen: ChosenParts, started: "Started") -> "list[ObjectChange]":
     """Applies the objects and returns the changes. On failure, stops a session that was started for them. Raises
     Failure.
     """
@@ -210,9 +253,10 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
                 def report(name: str) -> None:
                     shown.text = f"waiting for {name} to stop"
 
-                changed = await apply_app(client, Places.of_session(started.session), loaded.objects, report)
+                places, objects = Places.of_session(started.session), chosen.loaded.objects
+                changed = await apply_app(client, places, objects, report, added_to=chosen.is_partial)
             if started.joined:
-                await start_stopped(client, loaded.objects)
+                await start_stopped(client, objects, only_these=chosen.is_partial)
             return changed
     except BaseException:
         if not started.joined:

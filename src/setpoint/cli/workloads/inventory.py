@@ -10,7 +10,17 @@ from setpoint.client.kinds import KindRef
 from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.workload.kinds.api_names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, SCHEME, TASK, VERSION
+from setpoint.workload.kinds.api_names import (
+    DISPLAY_NAME,
+    GROUP,
+    GROUP_LABEL,
+    OWN_GROUP,
+    OWNER_LABEL,
+    PART_LABEL,
+    SCHEME,
+    TASK,
+    VERSION,
+)
 from setpoint.workload.service_producers import listen_error, serves, template_of
 
 # The kinds of parts, in the order in which names are searched.
@@ -178,7 +188,10 @@ def find(workloads: Sequence[Workload], name: str) -> list[Workload]:
     """
     kind, slash, bare = name.rpartition("/")
     everything = [each for workload in workloads for each in (workload, *workload.children)]
-    found = [each for each in everything if bare in (each.name, each.called) and (not slash or _is_kind(each, kind))]
+    of_kind = [each for each in everything if not slash or _is_kind(each, kind)]
+    found = [each for each in of_kind if bare in (each.name, each.called)]
+    # The replicas of a container have no object of their own together.
+    found = found or [each for each in of_kind if each in workloads and meta.labels(each.tree).get(PART_LABEL) == bare]
     if found:
         return found
     from setpoint.cli.output.words import did_you_mean
@@ -187,6 +200,19 @@ def find(workloads: Sequence[Workload], name: str) -> list[Workload]:
     there = f"available workloads: {', '.join(known)}" if known else "no workloads are running"
     hint = did_you_mean(bare, (each.name for each in everything)) or there
     raise Failure(f"workload {name} not found; {hint}", NOT_FOUND)
+
+
+def in_groups(workloads: Sequence[Workload], groups: Sequence[str]) -> list[Workload]:
+    """Returns the workloads in any of the groups, or all if no group is given. Raises Failure for an unknown group."""
+    from setpoint.session.selection import groups_of
+
+    known = groups_of(each.tree for each in workloads)
+    for group in groups:
+        if group not in known:
+            there = f"available groups: {', '.join(known)}" if known else "no part of the app has a group"
+            raise Failure(f"group {group} not found; {there}", NOT_FOUND)
+    wanted = {f"{GROUP_LABEL}{group}" for group in groups}
+    return [each for each in workloads if not groups or wanted & meta.labels(each.tree).keys()]
 
 
 _SHORT = {"exe": "Executable", "ctr": "Container", "exers": "ExecutableReplicaSet", "tsk": "Task"}

@@ -14,6 +14,7 @@ from setpoint.cli.support.completion import workload_names
 from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.durations import seconds_option
 from setpoint.cli.support.errors import NOT_FOUND, Failure
+from setpoint.cli.support.group_option import group_option
 from setpoint.objects.times import format_time
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _SOURCES = ("all", "stdout", "stderr", "startup_stdout", "startup_stderr", "syst
 @click.option(
     "-l", "--selector", metavar="LABELS", default="", help="Selector (label query) to filter on, e.g. app=shop."
 )
+@group_option
 @click.option("--source", type=click.Choice(_SOURCES), default="all", show_default=True, help="Output stream to show.")
 @click.option(
     "--prefix/--no-prefix", default=None, help="Prefix each line with the name. [default: if there are several]"
@@ -108,7 +110,7 @@ class Prefixes:
 
 
 async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]) -> list[_Source]:
-    from setpoint.cli.workloads.inventory import find, outputs, read_workloads
+    from setpoint.cli.workloads.inventory import find, in_groups, outputs, read_workloads
 
     pods = [name.partition("/")[2] for name in names if name.startswith(_PODS)]
     hosted = [name.removeprefix(CONTROLLERS) for name in names if name.startswith(CONTROLLERS)]
@@ -118,7 +120,8 @@ async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]
     if names and not others:
         return found
     workloads = await read_workloads(client, labels=how["selector"])
-    chosen = [each for name in others for each in find(workloads, name)] if others else workloads
+    chosen = in_groups(workloads, how["groups"]) if how["groups"] or not others else []
+    chosen += [each for name in others for each in find(workloads, name)]
     seen = {output.tree["metadata"]["uid"]: output for each in chosen for output in outputs(each)}
     return [*found, *[await _workload(client, each, how) for each in seen.values()]]
 

@@ -7,6 +7,7 @@ import click
 from setpoint.cli.output.formats import Form, output_option, write_objects
 from setpoint.cli.output.terminal import Terminal, echo, terminal
 from setpoint.cli.support.connection import Server, connect, run, server_options
+from setpoint.cli.support.group_option import group_option
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,23 +21,24 @@ _HEADERS = ("NAME", "KIND", "STATE", "READY", "RESTARTS", "AGE")
 @click.option(
     "-l", "--selector", metavar="LABELS", default="", help="Selector (label query) to filter on, e.g. app=shop."
 )
+@group_option
 @click.option("-a", "--all", "everything", is_flag=True, help="List replicas and runs on separate lines.")
 @output_option("json", "yaml", "name", "wide")
 @server_options
-def ps(selector: str, everything: bool, form: Form, server: Server) -> None:
+def ps(selector: str, groups: tuple[str, ...], everything: bool, form: Form, server: Server) -> None:
     """List workloads and their status.
 
     The WHY column shows the reason if a workload is not ready: unmet dependencies, a failing probe, or the exit status
     and the time of the next restart.
     """
-    run(_ps(server, selector, everything, form))
+    run(_ps(server, selector, groups, everything, form))
 
 
-async def _ps(server: Server, selector: str, everything: bool, form: Form) -> None:
-    from setpoint.cli.workloads.inventory import read_workloads
+async def _ps(server: Server, selector: str, groups: tuple[str, ...], everything: bool, form: Form) -> None:
+    from setpoint.cli.workloads.inventory import in_groups, read_workloads
 
     async with connect(server) as client:
-        workloads = await read_workloads(client, labels=selector)
+        workloads = in_groups(await read_workloads(client, labels=selector), groups)
         now = client.clock.now()
     if not form.is_table:
         trees = [each.tree for workload in workloads for each in (workload, *(workload.children if everything else ()))]
