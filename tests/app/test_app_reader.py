@@ -138,3 +138,36 @@ def test_what_the_machine_does_not_have_is_named(tmp_path: Path) -> None:
         "setpoint.yaml:8:19: directory nowhere not found in DIR",
         "setpoint.yaml:10:27: file none.py not found in DIR",
     ]
+
+
+def test_merged_fields_are_overridden_by_own_fields_in_any_order() -> None:
+    app = parse_app(
+        """
+x-base: &base {run: sh base, env: {A: 1.10, on: yes}}
+x-more: &more {dir: more, run: sh more}
+services:
+  one:
+    <<: *base
+    run: sh one
+  two:
+    run: sh two
+    <<: [*more, *base]
+"""
+    )
+
+    one, two = app.services["one"], app.services["two"]
+    assert (one.run, one.env, one.dir) == ("sh one", {"A": "1.10", "on": "yes"}, "")
+    assert (two.run, two.env, two.dir) == ("sh two", {"A": "1.10", "on": "yes"}, "more")
+
+
+def test_a_mistake_in_a_merged_field_has_the_place_of_the_anchor() -> None:
+    with pytest.raises(Mistakes) as refusal:
+        parse_app("x-base: &base\n  replicas: many\nservices:\n  a:\n    run: sh\n    <<: *base\n")
+
+    (mistake,) = refusal.value.found
+    assert (mistake.where, mistake.path) == ("setpoint.yaml:2:3", "services.a.replicas")
+
+
+def test_a_field_that_is_written_twice_is_a_mistake_also_after_a_merge() -> None:
+    with pytest.raises(Mistakes, match='line 6: key "run" already set in map'):
+        parse_app("x-base: &base {run: sh}\nservices:\n  a:\n    <<: *base\n    run: one\n    run: two\n")

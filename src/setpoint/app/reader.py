@@ -175,6 +175,8 @@ def _converted(source: ParsedFile, unknown: list[Mistake] | None = None) -> AppF
         raise Mistakes([Mistake(source.place(()), "", "expected fields, such as services")])
     tree: Object = source.tree or {}
     as_written(tree, source.text, ("env", "args"))
+    # Fields of the user, mostly parts for anchors.
+    tree = {name: value for name, value in tree.items() if not name.startswith("x-")}
     own: list[Mistake] = []
     try:
         made = typedyaml.convert(tree, AppFile, source.place, unknown=own)

@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from setpoint.objects.tree import Json
+from setpoint.objects.typedyaml import pairs
 
 
 def as_written(tree: Json, text: str, maps: Collection[str]) -> None:
@@ -20,13 +21,13 @@ def _walk(tree: Any, node: Any, texts: bool, maps: Collection[str]) -> None:
             _walk(item, inner, False, maps)
     if not isinstance(tree, dict) or not isinstance(node, yaml.MappingNode):
         return
-    keys = [str(key.value) for key, _ in node.value]
-    # Keys that are merged in are not at this place of the file.
-    if len(keys) == len(tree) and "<<" not in keys:
+    found = pairs(node)
+    # Two keys that are different texts of the same value are one key of the tree.
+    if len(found) == len(tree):
         values = list(tree.values())
         tree.clear()
-        tree.update(zip(keys, values, strict=True))
-    for key, (_, inner) in zip(keys, node.value, strict=True):
+        tree.update(zip(found, values, strict=True))
+    for key, (_, inner) in found.items():
         if texts and isinstance(inner, yaml.ScalarNode) and isinstance(tree.get(key), int | float):
             tree[key] = inner.value
         else:

@@ -89,7 +89,7 @@ def read(text: str, file: str) -> ParsedFile:
     from setpoint.objects import yamltext  # imported here, so that callers of the plain reader do not load the library
 
     try:
-        documents = list(yamltext.load_all(text, _MAX_BYTES))
+        documents = list(yamltext.load_all(text, _MAX_BYTES, own_keys_win=True))
     except (BadRequest, RequestEntityTooLarge) as error:
         raise Mistakes([_syntax(text, file, error.message)]) from None
     if len(documents) > 1:
@@ -273,10 +273,10 @@ def _mark(text: str, path: Path) -> "yaml.Mark":
     mark: yaml.Mark = node.start_mark
     for part in path:
         if isinstance(node, yaml.MappingNode) and isinstance(part, str):
-            found = [pair for pair in node.value if pair[0].value == part]
-            if not found:
+            found = pairs(node).get(part)
+            if found is None:
                 break
-            key, node = found[-1]
+            key, node = found
             mark = key.start_mark
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
@@ -284,6 +284,23 @@ def _mark(text: str, path: Path) -> "yaml.Mark":
         else:
             break
     return mark
+
+
+def pairs(node: Any) -> "dict[str, tuple[yaml.Node, yaml.Node]]":
+    """Returns the keys and values of the node of a map by the text of the key, with those of its merge keys, in the
+    order of the tree."""
+    import yaml
+
+    made: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+    own: set[str] = set()
+    for key, value in node.value:
+        if key.tag != "tag:yaml.org,2002:merge":
+            made[key.value] = (key, value)
+            own.add(key.value)
+            continue
+        for part in reversed(value.value) if isinstance(value, yaml.SequenceNode) else [value]:
+            made.update({name: pair for name, pair in pairs(part).items() if name not in own})
+    return made
 
 
 def overlaid(tree: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:

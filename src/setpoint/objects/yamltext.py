@@ -65,8 +65,12 @@ def load(text: str | bytes, limit: int = MAX_BODY) -> Document:
     return next(load_all(text, limit), Document(None, ()))
 
 
-def load_all(text: str | bytes, limit: int = MAX_BODY) -> Iterator[Document]:
-    """Yields all documents. Raises RequestEntityTooLarge or BadRequest."""
+def load_all(text: str | bytes, limit: int = MAX_BODY, *, own_keys_win: bool = False) -> Iterator[Document]:
+    """Yields all documents. Raises RequestEntityTooLarge or BadRequest.
+
+    With `own_keys_win`, the keys of a map take precedence over those of its merge key (`<<`) in any order, as the
+    specification of merge keys requires. Without it the later one wins and is a duplicate, as in the API server.
+    """
     if len(text) > limit:
         raise RequestEntityTooLarge.body(limit)
     loader = None
@@ -75,7 +79,7 @@ def load_all(text: str | bytes, limit: int = MAX_BODY) -> Iterator[Document]:
         while not loader.check_event(events.StreamEndEvent):
             event = loader.get_event()
             if isinstance(event, events.DocumentStartEvent):
-                yield _Builder(loader, limit).document()
+                yield _Builder(loader, limit, own_keys_win).document()
     except yaml.MarkedYAMLError as error:
         raise BadRequest(_fault(error)) from None
     except yaml.reader.ReaderError as error:
@@ -103,7 +107,7 @@ def _fault(error: yaml.MarkedYAMLError) -> str:
 class _Frame:
     """A collection that is being read."""
 
-    __slots__ = ("anchor", "key", "line", "nodes", "size", "value")
+    __slots__ = ("anchor", "key", "line", "merged", "nodes", "size", "value")
 
     def __init__(self, value: Any, anchor: str | None, line: int, nodes: int, size: int) -> None:
         self.value = value
@@ -113,14 +117,17 @@ class _Frame:
         self.nodes = nodes
         self.size = size
         self.key: Any = _NO_KEY
+        # The keys that only a merge key has set, if keys of the map take precedence.
+        self.merged: set[str] | None = None
 
 
 class _Builder:
     """Builds the tree of one document from its events, with an explicit stack instead of recursion."""
 
-    def __init__(self, loader: Any, limit: int) -> None:
+    def __init__(self, loader: Any, limit: int, own_keys_win: bool) -> None:
         self.loader = loader
         self.limit = limit
+        self.own_keys_win = own_keys_win
         self.stack: list[_Frame] = []
         # The value of each anchor, with its number of nodes and of characters.
         self.anchors: dict[str, tuple[Any, int, int]] = {}
@@ -192,8 +199,13 @@ class _Builder:
             frame.key = value if value is _MERGE or type(value) is str else _key(value)
         else:
             key, frame.key = frame.key, _NO_KEY
-            if key is _MERGE:
+            if key is _MERGE and self.own_keys_win:
+                frame.merged = _merge_below(frame.value, value, frame.merged or set())
+            elif key is _MERGE:
                 _merge(frame.value, value)
+            elif frame.merged and key in frame.merged:
+                frame.merged.discard(key)
+                frame.value[key] = value
             else:
                 self.put(frame.value, key, value, line)
 
@@ -204,11 +216,26 @@ class _Builder:
 
 
 def _merge(into: Object, value: Any) -> None:
-    # The first of several maps wins, so the last is merged first.
+    for part in _merged_maps(value):
+        into.update(part)
+
+
+def _merge_below(into: Object, value: Any, merged: set[str]) -> set[str]:
+    """Adds the keys of a merge key that the map does not have itself. Returns the keys that come from merge keys."""
+    for part in _merged_maps(value):
+        for key, inner in part.items():
+            if key not in into or key in merged:
+                into[key] = inner
+                merged.add(key)
+    return merged
+
+
+def _merged_maps(value: Any) -> Iterator[Object]:
+    """Yields the maps of a merge key. The first of several maps wins, so the last comes first."""
     for part in reversed(value) if type(value) is list else [value]:
         if type(part) is not dict:
             raise BadRequest("yaml: map merge requires map or sequence of maps as the value")
-        into.update(part)
+        yield part
 
 
 def _allowed_share(nodes: int) -> float:

@@ -31,6 +31,14 @@ class Loader:
         self.warnings: list[Problem] = []
         # All files that were read, with their texts.
         self.files: dict[str, str] = {}
+        # The documents of files that are parsed and not yet loaded.
+        self._parsed: dict[str, list[Document]] = {}
+
+    def parsed(self, file: str) -> list[Document]:
+        """Returns the documents of a file that has to exist; the documents must not be changed. Raises ComposeError."""
+        if file not in self._parsed:
+            self._parsed[file] = list(documents(self.text(file), file))
+        return self._parsed[file]
 
     def text(self, file: str, place: Place = NOWHERE, path: str = "") -> str:
         """Returns the text of a file that has to exist. Raises ComposeError."""
@@ -78,7 +86,7 @@ class Loader:
         tree = Map()
         extended = _Extended(self, directory, environment)
         for file in files:
-            for document in documents(self.text(file), file):
+            for document in self._taken(file):
                 tree = self._merged(tree, document, file, _Scope(directory, environment, (*included, file)), extended)
                 self.stop()
         defaults.add_defaults(tree)
@@ -87,6 +95,12 @@ class Loader:
         LocalPaths(directory, self._home).resolve(tree)
         _resolve_lists(tree, environment)
         return tree
+
+    def _taken(self, file: str) -> list[Document]:
+        """Returns the documents of a file, which are changed when they are loaded."""
+        found = self.parsed(file)
+        del self._parsed[file]
+        return found
 
     def stop(self) -> None:
         """Raises ComposeError if there are problems."""

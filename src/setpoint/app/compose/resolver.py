@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.app.compose import consistency, shapes
-from setpoint.app.compose.documents import documents
 from setpoint.app.compose.gotexts import plain_tree
 from setpoint.app.compose.interpolation import Interpolation, to_boolean
 from setpoint.app.compose.loader import Loader
@@ -185,7 +184,7 @@ class _Resolution:
     def _written_name(self) -> tuple[str, Place]:
         found: tuple[str, Place] = "", (self._files[0], 1, 1)
         for file in self._files:
-            for document in documents(self._loader.text(file), file):
+            for document in self._loader.parsed(file):
                 name: Any = document.tree.get("name") if isinstance(document.tree, Map) else None
                 if isinstance(name, str) and name:
                     found = name, place_of(document.tree, "name")
