@@ -81,8 +81,19 @@ class Loader:
         except DotenvError as error:
             raise ComposeError([Problem(file, error.line, 1, "", str(error))]) from None
 
-    def load(self, files: Sequence[str], directory: str, environment: Mapping[str, str], included: Path = ()) -> Map:
-        """Returns the tree of the files, of which later ones override earlier ones. Raises ComposeError."""
+    def load(
+        self,
+        files: Sequence[str],
+        directory: str,
+        environment: Mapping[str, str],
+        included: Path = (),
+        base: str | None = None,
+    ) -> Map:
+        """Returns the tree of the files, of which later ones override earlier ones. Raises ComposeError.
+
+        Paths in the tree begin with `base`, by default the directory. An included project has paths relative to the
+        including one until both are merged, because equal paths of both are one entry of a list.
+        """
         tree = Map()
         extended = _Extended(self, directory, environment)
         for file in files:
@@ -92,7 +103,7 @@ class Loader:
         defaults.add_defaults(tree)
         self.problems += defaults.check(tree)
         self.stop()
-        LocalPaths(directory, self._home).resolve(tree)
+        LocalPaths(directory if base is None else base, self._home).resolve(tree)
         _resolve_lists(tree, environment)
         return tree
 
@@ -130,7 +141,7 @@ class Loader:
         enforce(tree, self.problems)
 
     def relative_to(self, tree: Map, directory: str) -> None:
-        """Makes the paths of a tree absolute, in place."""
+        """Makes the paths of a tree begin with the directory, in place."""
         LocalPaths(directory, self._home).resolve(tree)
 
     def _merged(self, base: Map, document: Document, file: str, scope: "_Scope", extended: "_Extended") -> Map:
@@ -186,7 +197,8 @@ class Loader:
         for file in (*names, *files):
             self.text(file, place, path)
         environment = {**self.variables(names, scope.environment), **scope.environment}
-        return self.load(files, directory, environment, scope.included)
+        base = directory if given.startswith("/") else posixpath.relpath(directory, scope.directory)
+        return self.load(files, directory, environment, scope.included, base)
 
     def _import(self, tree: Map, other: Map, document: Document) -> None:
         """Adds the resources of an included file; those of the including file take precedence."""
@@ -230,10 +242,13 @@ class _Extended:
     def apply(self, tree: Map, file: str, document: Document) -> None:
         """Completes the services of a file, in place."""
         for section in ("services", "jobs"):
-            services = tree.get(section)
-            if isinstance(services, dict):
-                for name in services:
-                    services[name] = self._service(name, services, file, document, ())
+            services = tree.get(section, {})
+            if not isinstance(services, dict):
+                text = f"{section} is not a mapping; add an entry, or remove the key"
+                self._report(place_of(tree, section), section, text)
+                continue
+            for name in services:
+                services[name] = self._service(name, services, file, document, ())
 
     def _service(
         self, name: str, services: Any, file: str, document: Document, chain: tuple[tuple[str, str], ...]
@@ -282,7 +297,8 @@ class _Extended:
                 tree = Merger(self._loader.problems).merge(tree, prepared)
                 enforce(tree, [])
                 self._loader.canonical(tree)
-            self._loader.relative_to(tree, posixpath.dirname(file))
+            # Relative to the project, so that equal paths of both services are one entry of a list.
+            self._loader.relative_to(tree, posixpath.relpath(posixpath.dirname(file), self._directory))
             self._files[file] = (tree, document)
         tree, document = self._files[file]
         services = tree.get("services")
