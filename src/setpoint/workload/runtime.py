@@ -13,7 +13,7 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.executable.runners import Runner, Terminals
-from setpoint.workload.controllers.lookup import Find, Lookup
+from setpoint.workload.controllers.lookup import Find, Lookup, Trees
 from setpoint.workload.dependencies import Deadlock
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.results import Container as Seen
@@ -96,10 +96,10 @@ class Machine:
         apps."""
         return "/".join((self.workload_id, *names) if self.workload_id else names)
 
-    def lookup(self, ports: Mapping[str, int]) -> Lookup:
-        """Returns the lookup for templates of an object with these ports."""
+    def lookup(self, ports: Mapping[str, int], trees: Trees | None = None) -> Lookup:
+        """Returns the lookup for templates of an object with these ports. `trees` keeps converted objects."""
         assert self.find is not None, "the cache is not available yet"
-        return Lookup(self.find, ports)
+        return Lookup(self.find, ports, trees)
 
     def read(self, text: str) -> bytes:
         """Returns the contents of a file of a spec. Raises OSError."""

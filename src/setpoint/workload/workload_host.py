@@ -14,6 +14,7 @@ from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.extension import Extension
 from setpoint.server.request.observer import Plain
 from setpoint.workload.admin.execution import ExecutionPage
+from setpoint.workload.admin.finalizer_admission import FinalizerPlugin
 from setpoint.workload.admin.perftrace import PerfTracePage
 from setpoint.workload.admin.shutdown_admission import ClosingPlugin
 from setpoint.workload.process.identity import Identity, identity_of
@@ -48,7 +49,7 @@ class WorkloadHost:
 
     @property
     def admission(self) -> Sequence[Plugin]:
-        return (ClosingPlugin(self.shutdown),)
+        return FinalizerPlugin(), ClosingPlugin(self.shutdown)
 
     @property
     def extensions(self) -> Sequence[Extension]:

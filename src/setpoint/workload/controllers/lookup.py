@@ -4,7 +4,7 @@ Objects that a reconcile looks up with `Lookup(ctx.lookup)` trigger another reco
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from setpoint.client.kinds import Kind, tree_of
 from setpoint.objects.tree import Object
@@ -18,6 +18,10 @@ _KINDS = {kind.__name__: kind for kind in KINDS}
 READS: tuple[type[Resource] | str, ...] = (*KINDS, SECRET)
 
 
+# By kind and name: an object of the cache, and its tree.
+Trees: TypeAlias = dict[tuple[str, str], tuple[Any, Object]]
+
+
 class Find(Protocol):
     """Returns an object of the cache, or None if missing."""
 
@@ -25,16 +29,24 @@ class Find(Protocol):
 
 
 class Lookup:
-    """Looks objects up with `find`; `ports` are the ports reserved for the current object, by Service."""
+    """Looks objects up with `find`; `ports` are the ports reserved for the current object, by Service. `trees` keeps
+    the converted objects for the next lookup, which is useful for templates that are rendered again and again."""
 
-    def __init__(self, find: Find, ports: Mapping[str, int] | None = None) -> None:
+    def __init__(self, find: Find, ports: Mapping[str, int] | None = None, trees: Trees | None = None) -> None:
         self._find = find
         self._ports = ports or {}
+        self._trees: Trees = {} if trees is None else trees
 
     def object(self, kind: str, name: str) -> Object | None:
         known = _KINDS.get(kind)
         found = None if known is None else self._find(known, name)
-        return None if found is None else {**tree_of(found), "kind": kind}
+        if found is None:
+            return None
+        converted, tree = self._trees.get((kind, name), (None, None))
+        if converted is not found or tree is None:
+            tree = {**tree_of(found), "kind": kind}
+            self._trees[kind, name] = found, tree
+        return tree
 
     def secret(self, namespace: str, name: str) -> Object | None:
         found: Object | None = self._find(SECRET, name, namespace)

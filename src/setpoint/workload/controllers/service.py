@@ -11,16 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.handler import mapped
 from setpoint.controller.request import Request, Result
 from setpoint.controller.watch import Watch
 from setpoint.objects.tree import Object
-from setpoint.schema.types import Resource
 from setpoint.workload.controllers.lookup import READS
-from setpoint.workload.kinds.api_names import GROUP
+from setpoint.workload.kinds.api_names import FINALIZERS
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.endpoint import Endpoint
 from setpoint.workload.kinds.executable import Executable
@@ -33,8 +31,8 @@ from setpoint.workload.proxy.udp import UDPProxy
 from setpoint.workload.runtime import Machine
 from setpoint.workload.service_producers import CANNOT_LISTEN
 
-FINALIZER = f"{GROUP}/service-reconciler"
-_PRODUCERS: dict[str, type[Resource]] = {"Executable": Executable, "Container": Container}
+FINALIZER = FINALIZERS["Service"]
+_PRODUCERS: dict[str, type[Executable] | type[Container]] = {"Executable": Executable, "Container": Container}
 # The delay before the next attempt to bind a busy port, and the interval of status updates while connections are open.
 _BUSY_SECONDS = 2.0
 _COUNTER_SECONDS = 5.0
@@ -67,7 +65,7 @@ class Services:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._serving: dict[str, _Serving] = {}
-        by_service = mapped(lambda endpoint: Request(tree_of(endpoint)["spec"]["serviceName"]))
+        by_service = mapped(lambda endpoint: Request(endpoint.spec.service_name))
         self.controller = Controller(
             "service",
             self._reconcile,
@@ -124,7 +122,7 @@ class Services:
         kind = _PRODUCERS.get(owner["kind"])
         found = None if kind is None else ctx.lookup(kind, owner["name"])
         # Endpoints of other owners count as healthy.
-        return found is None or (tree_of(found).get("status") or {}).get("healthStatus") != "Unhealthy"
+        return found is None or found.status is None or found.status.health_status != "Unhealthy"
 
     # The proxy
 

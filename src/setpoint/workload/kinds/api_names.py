@@ -11,6 +11,19 @@ CATEGORY = "workloads"
 # The kinds with logs, by the names of their resources.
 LOGGED = {"executables": "Executable", "containers": "Container", "containerexecs": "ContainerExec"}
 
+# The finalizers of the controllers, by kind. Objects are created with them (`admin.finalizer_admission`).
+FINALIZERS = {
+    "Executable": f"{GROUP}/executable-reconciler",
+    "ExecutableReplicaSet": f"{GROUP}/executable-replica-set-reconciler",
+    "Service": f"{GROUP}/service-reconciler",
+    "Container": f"{GROUP}/container-reconciler",
+    "ContainerExec": f"{GROUP}/container-exec-reconciler",
+    "ContainerNetwork": f"{GROUP}/network-reconciler",
+    "ContainerNetworkTunnelProxy": f"{GROUP}/tunnel-proxy-reconciler",
+    "ContainerVolume": f"{GROUP}/volume-reconciler",
+    "Task": f"{OWN_GROUP}/task-reconciler",
+}
+
 # The labels of objects that an app file renders: the app, its session, and the service or task of the object.
 APP_LABEL, SESSION_LABEL, PART_LABEL = "setpoint.dev/app", "setpoint.dev/session", "setpoint.dev/part"
 # The prefix of the labels of groups of services and tasks; each value is "true".

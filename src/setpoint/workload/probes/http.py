@@ -6,49 +6,62 @@ the environment are not used, for the same reason.
 """
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from urllib.parse import urljoin, urlsplit
 
 from setpoint.client.http.endpoint import EndpointError, endpoint
 from setpoint.client.http.transport import HttpTransport
-from setpoint.client.transport import Answer, Call, TransportError
+from setpoint.client.transport import Call, TransportError
+from setpoint.workload.probes.http_exchange import Reply, get
 from setpoint.workload.probes.verdict import Finding
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 10
+_AGENT = "setpoint-probe"
 
 
 async def probe_http(url: str, headers: Sequence[tuple[str, str]], seconds: float) -> Finding:
     """Runs the probe once."""
     for _ in range(_MOST_REDIRECTS):
         try:
-            answer = await _get(url, headers, seconds)
+            reply = await _get(url, headers, seconds)
         except EndpointError:
             return Finding("Failure", f"invalid URL {url}: expected http://HOST:PORT/PATH")
         except (OSError, TransportError) as error:
-            return Finding("Failure", f"GET {url}: {error}")
-        target = answer.headers.get("location", "")
-        if answer.status not in _REDIRECTS or not target:
+            return Finding("Failure", f"GET {url}: {error.strerror or error if isinstance(error, OSError) else error}")
+        if reply.status not in _REDIRECTS or not reply.location:
             break
-        url = urljoin(url, target)
-    if 200 <= answer.status < 300:
+        url = urljoin(url, reply.location)
+    if 200 <= reply.status < 300:
         return Finding("Success")
-    body = answer.body.decode("utf-8", "replace").strip()
-    message = f"GET {url}: status {answer.status}{f': {body}' if body else ''}"
-    return Finding("Unknown" if 300 <= answer.status < 400 else "Failure", message)
+    body = reply.body.decode("utf-8", "replace").strip()
+    message = f"GET {url}: status {reply.status}{f': {body}' if body else ''}"
+    return Finding("Unknown" if 300 <= reply.status < 400 else "Failure", message)
 
 
-async def _get(url: str, headers: Sequence[tuple[str, str]], seconds: float) -> Answer:
+async def _get(url: str, headers: Sequence[tuple[str, str]], seconds: float) -> Reply:
     parts = urlsplit(url)
     where = endpoint(f"{parts.scheme}://{parts.netloc}", tls=_trusting() if parts.scheme == "https" else None)
-    transport = HttpTransport(where, user_agent="setpoint-probe")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    sent = {name.lower(): value for name, value in headers}
+    sent = {"accept": "*/*", **{name.lower(): value for name, value in headers}}
+    if where.tls is None:
+        return await get(where.host, where.port, _request(where.authority, path, sent))
+    transport = HttpTransport(where, user_agent=_AGENT)
     try:
-        return await transport.send(Call("GET", path, (), {"accept": "*/*", **sent}, timeout=seconds))
+        answer = await transport.send(Call("GET", path, (), sent, timeout=seconds))
     finally:
         await transport.close()
+    return Reply(answer.status, answer.headers.get("location", ""), answer.body)
+
+
+def _request(authority: str, path: str, headers: Mapping[str, str]) -> bytes:
+    """Returns the request. Raises ValueError if a header would end its line."""
+    sent = {"host": authority, "user-agent": _AGENT, **headers, "connection": "close"}
+    lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
+    if any("\r" in line or "\n" in line for line in lines):
+        raise ValueError("the URL or a header of the probe contains a line break")
+    return "\r\n".join((*lines, "", "")).encode()
 
 
 @lru_cache(maxsize=1)

@@ -2,9 +2,9 @@
 
 Startup probes run first, alone until all of them have succeeded. A probe that has not succeeded yet is retried quickly,
 first after some milliseconds, so that a program that has just started is detected within less than an interval;
-failures of these additional attempts do not count. If only the time of a result changes, the change is reported after
-15 seconds, then after twice that time, and so on up to ten minutes: clients see that the probe is active, without
-needless updates.
+failures of these additional attempts do not count. If only the time of a result changes, the change is reported after a
+minute, then after twice that time, and so on up to ten minutes: clients see that the probe is active, without needless
+updates.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from setpoint.workload.kinds.health_probes import HealthProbe, HealthProbeResult
 from setpoint.workload.kinds.parts import HealthStatus
 from setpoint.workload.probes.verdict import Finding, Tally, failing_liveness, health_of
 
-TELL_SECONDS = 15.0
+TELL_SECONDS = 60.0
 MOST_TELL_SECONDS = 600.0
 SHORTEST_SECONDS = 0.1
 # The first delay before a retry, and the factor of each further delay, up to the interval: a start is detected with a

@@ -26,12 +26,12 @@ from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.engine.events import Event, Told
-from setpoint.workload.kinds.api_names import GROUP
+from setpoint.workload.kinds.api_names import FINALIZERS
 from setpoint.workload.kinds.container import Container, ContainerSpec
 from setpoint.workload.kinds.parts import ends_with_object
 from setpoint.workload.runtime import Machine
 
-FINALIZER = f"{GROUP}/container-reconciler"
+FINALIZER = FINALIZERS["Container"]
 # Actions of the engine after which the status of a container may change.
 _NEWS = frozenset(
     ("start", "restart", "die", "stop", "destroy", "pause", "unpause", "oom", "health_status", "rename", "update")

@@ -29,7 +29,7 @@ from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost
 from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
-from setpoint.workload.kinds.api_names import GROUP
+from setpoint.workload.kinds.api_names import FINALIZERS
 from setpoint.workload.kinds.container import DONE, ContainerState
 from setpoint.workload.kinds.container_exec import ContainerExec, ContainerExecSpec, ContainerExecStatus
 from setpoint.workload.kinds.executable import FINAL, ExecutableState
@@ -37,7 +37,7 @@ from setpoint.workload.process.identity import Identity, identity_of, is_alive
 from setpoint.workload.runtime import Machine
 from setpoint.workload.templates import NotYet
 
-FINALIZER = f"{GROUP}/container-exec-reconciler"
+FINALIZER = FINALIZERS["ContainerExec"]
 _LINES = 5
 # The time between the two signals, and the requeue delay while a command terminates.
 _GRACE_SECONDS = 2.0

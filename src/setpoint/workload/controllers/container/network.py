@@ -21,7 +21,7 @@ from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import BadRequest, EngineError, EngineLost, InUse, NameTaken, NotFound
 from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.engine.results import Network
-from setpoint.workload.kinds.api_names import GROUP, VERSION
+from setpoint.workload.kinds.api_names import FINALIZERS, GROUP, VERSION
 from setpoint.workload.kinds.container_network import (
     ContainerNetwork,
     ContainerNetworkSpec,
@@ -32,7 +32,7 @@ from setpoint.workload.kinds.container_network_connection import ContainerNetwor
 from setpoint.workload.kinds.parts import creates_if_missing, ends_with_object, reuses_existing
 from setpoint.workload.runtime import Machine
 
-FINALIZER = f"{GROUP}/network-reconciler"
+FINALIZER = FINALIZERS["ContainerNetwork"]
 KIND = "ContainerNetwork"
 # The delays before the next attempt: after a failure, for a missing network or one that another control plane manages;
 # and for a network that is still in use.

@@ -25,7 +25,7 @@ from setpoint.workload.controllers.endpoints import ServiceAddress, serve
 from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.events import Event, Told
-from setpoint.workload.kinds.api_names import GROUP
+from setpoint.workload.kinds.api_names import FINALIZERS
 from setpoint.workload.kinds.container_network import ContainerNetwork
 from setpoint.workload.kinds.container_network_tunnel_proxy import (
     ContainerNetworkTunnelProxy,
@@ -42,7 +42,7 @@ from setpoint.workload.proxy.tcp import TCPProxy
 from setpoint.workload.proxy.udp import UDPProxy
 from setpoint.workload.runtime import Machine
 
-FINALIZER = f"{GROUP}/tunnel-proxy-reconciler"
+FINALIZER = FINALIZERS["ContainerNetworkTunnelProxy"]
 # The engine creates a network's bridge with its first container: sockets must bind before the address exists.
 _IP_FREEBIND, _IPV6_FREEBIND = 15, 78
 _AGAIN_SECONDS = 5.0

@@ -15,11 +15,11 @@ from setpoint.workload.engine.errors import EngineError, EngineLost, InUse, Name
 from setpoint.workload.engine.errors import NotFound as EngineNotFound
 from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.engine.results import Volume
-from setpoint.workload.kinds.api_names import GROUP, REMOVE_VOLUME, VERSION
+from setpoint.workload.kinds.api_names import FINALIZERS, GROUP, REMOVE_VOLUME, VERSION
 from setpoint.workload.kinds.container_volume import ContainerVolume, ContainerVolumeState, ContainerVolumeStatus
 from setpoint.workload.runtime import Machine
 
-FINALIZER = f"{GROUP}/volume-reconciler"
+FINALIZER = FINALIZERS["ContainerVolume"]
 # The delays before the next attempt: after a failure, and for a volume that is still in use.
 _AGAIN_SECONDS = 5.0
 _IN_USE_SECONDS = 1.0

@@ -24,12 +24,12 @@ from setpoint.workload.controllers.executable.old_tree import REPORT_SECONDS, ha
 from setpoint.workload.controllers.executable.persistence import Persistence
 from setpoint.workload.controllers.executable.process_run import ExecutableRun
 from setpoint.workload.controllers.executable.report import report
-from setpoint.workload.controllers.lookup import READS, Lookup
+from setpoint.workload.controllers.lookup import READS, Lookup, Trees
 from setpoint.workload.controllers.probe_runner import Probes, run_command
 from setpoint.workload.controllers.workload_state import SUSPENDED, SUSPENDING, TOO_MANY
 from setpoint.workload.dependencies import Waiting, waiting_for
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
-from setpoint.workload.kinds.api_names import GROUP, RESTART_REQUESTED
+from setpoint.workload.kinds.api_names import FINALIZERS, RESTART_REQUESTED
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec, ExecutableState
 from setpoint.workload.kinds.parts import ends_with_object
 from setpoint.workload.probes.prober import Probing
@@ -41,7 +41,7 @@ from setpoint.workload.runtime import Machine
 from setpoint.workload.service_producers import Producer, producers
 from setpoint.workload.templates import NotYet
 
-FINALIZER = f"{GROUP}/executable-reconciler"
+FINALIZER = FINALIZERS["Executable"]
 KIND = "Executable"
 # The requeue delay while a process stops; its end reconciles earlier.
 _STOPPING_SECONDS = 60.0
@@ -428,7 +428,8 @@ class Executables:
         async def before() -> Mapping[str, int]:
             return execution.before
 
-        lookup = partial(self._machine.lookup, ports)
+        trees: Trees = {}
+        lookup = partial(self._machine.lookup, ports, trees)
         probes = Probes(self._machine, execution.uid, tree, lookup, execute, before)
         wake = partial(self.wake, execution.name)
         execution.probing = Probing(spec.health_probes, probes.run, wake, self._machine.clock)

@@ -26,14 +26,14 @@ from setpoint.workload.controllers.backoff import next_wait
 from setpoint.workload.controllers.children import OWNER_LABEL, children, delete_all, delete_child
 from setpoint.workload.controllers.replica_set import replica_restart
 from setpoint.workload.controllers.replica_set.replica_restart import is_good
-from setpoint.workload.kinds.api_names import DISPLAY_NAME, GROUP
+from setpoint.workload.kinds.api_names import DISPLAY_NAME, FINALIZERS, GROUP
 from setpoint.workload.kinds.executable import FINAL, Executable
 from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet, ExecutableReplicaSetStatus
 from setpoint.workload.kinds.parts import HealthStatus, RestartBackoff
 from setpoint.workload.progress import WorkloadConditions, progress
 from setpoint.workload.runtime import Machine
 
-FINALIZER = f"{GROUP}/executable-replica-set-reconciler"
+FINALIZER = FINALIZERS["ExecutableReplicaSet"]
 _PREFIX = f"executable-replica-set.{GROUP}"
 STATE, REPLICA_ID, SET_NAME = (f"{_PREFIX}/{name}" for name in ("replica-state", "replica-id", "replica-set-name"))
 INSTANCE_ID = "otel-service-instance-id"

@@ -30,7 +30,7 @@ from setpoint.workload.controllers.task import task_runs
 from setpoint.workload.controllers.task.task_runs import Due, Ending, RunAttempts, runs_of, surplus
 from setpoint.workload.dependencies import waiting_for
 from setpoint.workload.kinds.api_names import (
-    OWN_GROUP,
+    FINALIZERS,
     RESTART_REQUESTED,
     RUN_ARGUMENTS,
     RUN_REQUEST,
@@ -44,7 +44,7 @@ from setpoint.workload.runtime import Machine
 from setpoint.workload.schedule import parse_schedule, parse_zone
 from setpoint.workload.templates import escaped
 
-FINALIZER = f"{OWN_GROUP}/task-reconciler"
+FINALIZER = FINALIZERS["Task"]
 # The number of attempts of a run whose objects and logs are kept.
 _MOST_ATTEMPTS = 10
 # The reasons why a task is not ready even if its last run succeeded: its next run cannot start.
