@@ -114,7 +114,7 @@ async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
                 yield
         except TimeoutError:
             if scope.expired():
-                raise TimeoutError(f"it took more than {seconds:g} s") from None
+                raise _expired(seconds) from None
             raise
         return
     task = asyncio.current_task()
@@ -136,7 +136,11 @@ async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
     except asyncio.CancelledError:
         # A cancellation by another task takes precedence.
         if expired and task.uncancel() == 0:
-            raise TimeoutError(f"it took more than {seconds:g} s") from None
+            raise _expired(seconds) from None
         raise
     finally:
         ending.cancel()
+
+
+def _expired(seconds: float) -> TimeoutError:
+    return TimeoutError(f"it took more than {seconds:g} s")
