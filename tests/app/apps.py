@@ -17,12 +17,12 @@ def cases(name: str) -> list[dict[str, Any]]:
     return found
 
 
-def written(directory: Path, text: str, files: Mapping[str, str] | None = None) -> Path:
+def written(directory: Path, text: str, files: Mapping[str, str] | None = None, name: str = "setpoint.yaml") -> Path:
     """An app file, with others beside it."""
-    for name, content in {**(files or {}), "setpoint.yaml": text}.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(content)
-    return directory / "setpoint.yaml"
+    for each, content in {**(files or {}), name: text}.items():
+        (directory / each).parent.mkdir(parents=True, exist_ok=True)
+        (directory / each).write_text(content)
+    return directory / name
 
 
 def rendered(file: Path, environ: Mapping[str, str] | None = None, profiles: tuple[str, ...] = ()) -> list[Object]:

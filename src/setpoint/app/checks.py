@@ -3,6 +3,7 @@
 References are checked when they are resolved (`values`), files and programs by `disk`.
 """
 
+import re
 import signal
 from collections.abc import Callable, Iterator
 
@@ -29,6 +30,7 @@ _CONTAINERS_ONLY = (
 )  # fmt: skip
 _USUAL = {field.name: field.default for field in msgspec.structs.fields(Workload)}
 _EMPTY: tuple[object, ...] = ((), {}, "", None)
+_REAL_TIME = re.compile(r"(SIG)?RTM(IN\+|AX-)\d{1,2}")
 _SIGNALS = ("TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2", "WINCH")
 _PROCESSES_ONLY = {"inherit_env": True}
 
@@ -101,7 +103,8 @@ def _workload_faults(app: AppFile, path: Path, name: str, workload: Workload) ->
     if workload.stop is not None:
         yield from span_fault((*path, "stop", "grace"), workload.stop.grace)
         given = workload.stop.signal
-        if given and forms.signal(given) not in signal.Signals.__members__:
+        is_known = forms.signal(given) in signal.Signals.__members__ or (container and _REAL_TIME.fullmatch(given))
+        if given and not is_known:
             yield (*path, "stop", "signal"), f"unknown signal {given!r}{choices(given.removeprefix('SIG'), _SIGNALS)}"
     if workload.stdin and workload.terminal:
         yield (*path, "stdin"), "a terminal includes standard input; remove stdin"
@@ -153,6 +156,9 @@ def _file_faults(path: Path, file: File) -> Iterator[Fault]:
         yield path, "set only one of secret and content"
     if not file.target.startswith("/") or file.target.endswith("/"):
         yield (*path, "target"), f"{file.target!r} is not an absolute path of a file in the container"
+    for field in ("uid", "gid"):
+        if not str(getattr(file, field)).isdecimal():
+            yield (*path, field), f"invalid id {getattr(file, field)!r}: expected a number"
     try:
         int(file.mode, 8)
     except ValueError:

@@ -29,13 +29,19 @@ class AppEnvironment(NamedTuple):
 
 
 def read_environment(
-    app: AppFile, directory: Path, environ: Mapping[str, str], session: str = "", where: Where = nowhere
+    app: AppFile,
+    directory: Path,
+    environ: Mapping[str, str],
+    session: str = "",
+    where: Where = nowhere,
+    variables: Mapping[str, str] | None = None,
 ) -> AppEnvironment:
-    """Reads the files that the app names. Raises Mistakes."""
+    """Reads the files that the app names. `variables` replace those of `environ` and the env files. Raises
+    Mistakes."""
     found: list[Fault] = []
     made = AppEnvironment(
         str(directory),
-        _variables(app, directory, environ, found),
+        _variables(app, directory, environ, found) if variables is None else variables,
         _secrets(app, directory, found),
         tuple(_objects(app.crds, directory, ("crds",), found)),
         tuple(_objects(app.objects, directory, ("objects",), found)),

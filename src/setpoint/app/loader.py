@@ -9,8 +9,8 @@ from setpoint.app.disk import missing
 from setpoint.app.environment import read_environment
 from setpoint.app.faults import Where, in_order, refuse
 from setpoint.app.model import AppFile
-from setpoint.app.reader import read_app
 from setpoint.app.render import render
+from setpoint.app.sources import NO_OPTIONS, SourceOptions, read_source
 from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Mistake, Mistakes
 
@@ -25,6 +25,8 @@ class LoadedApp(NamedTuple):
     files: tuple[Path, ...]
     where: Where
     objects: list[Object]
+    # The settings without an effect, of files of other tools.
+    notes: tuple[Mistake, ...] = ()
 
 
 def load_app(
@@ -35,10 +37,11 @@ def load_app(
     session: str = "",
     on_this_machine: bool = True,
     change: Callable[[AppFile], AppFile] = lambda app: app,
+    options: SourceOptions = NO_OPTIONS,
 ) -> LoadedApp:
-    """Reads and renders an app file, after `change` was applied. With `on_this_machine`, also checks that its files and
-    programs exist. Raises Mistakes."""
-    app, directory, files, where, unknown = read_app(file, profiles, lenient=True)
+    """Reads and renders an app file, or the files of another tool, after `change` was applied. With `on_this_machine`,
+    also checks that the files and programs of the app exist. Raises Mistakes."""
+    app, directory, files, where, unknown, notes, variables = read_source(file, environ, profiles, options)
     app = change(app)
     found: list[Mistake] = []
 
@@ -53,13 +56,13 @@ def load_app(
     # Other faults of a part may result from its unknown fields, and are not reported.
     found = [*unknown, *(each for each in found if _part(each) not in set(map(_part, unknown)))]
     well_formed = not found
-    environment = attempt(lambda: read_environment(app, directory, environ, session, where))
+    environment = attempt(lambda: read_environment(app, directory, environ, session, where, variables))
     objects = attempt(lambda: render(app, environment, where)) if environment is not None and well_formed else None
     if on_this_machine and (well_formed or unknown):
         attempt(lambda: refuse(missing(app, directory, environ), where))
     if objects is None or found:
         raise Mistakes(in_order(found))
-    return LoadedApp(app, directory, files, where, objects)
+    return LoadedApp(app, directory, files, where, objects, notes)
 
 
 def _part(mistake: Mistake) -> str:

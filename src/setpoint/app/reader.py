@@ -54,13 +54,16 @@ _FOREIGN = {
 
 
 class ReadApp(NamedTuple):
-    """An app with the profiles applied, its directory and files, the locations of fields, and its unknown fields."""
+    """An app with the profiles applied, its directory and files, the locations of fields, and its unknown fields. For
+    files of other tools: the settings without an effect, and the variables that the files refer to."""
 
     app: AppFile
     directory: Path
     files: tuple[Path, ...]
     where: Where
     unknown: tuple[Mistake, ...] = ()
+    notes: tuple[Mistake, ...] = ()
+    variables: Mapping[str, str] | None = None
 
 
 def in_directory(directory: Path) -> Path | None:

@@ -58,7 +58,7 @@ def test_without_an_app_file_and_a_session_there_is_nothing_to_draw(setpoint: Co
     (directory / "setpoint.yaml").unlink()
     ran = setpoint("graph")
     assert ran.code == 3
-    assert "no setpoint.yaml in this directory" in ran.stderr
+    assert "no setpoint.yaml, Compose file, process-compose.yaml or Procfile in this directory" in ran.stderr
 
 
 @st.composite

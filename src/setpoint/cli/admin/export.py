@@ -230,11 +230,11 @@ def _app_files(session: "Session") -> list[Path]:
     """Returns the files of the app that can still be read."""
     if not session.file:
         return []
-    from setpoint.app.reader import read_app
+    from setpoint.app.sources import read_source
     from setpoint.objects.typedyaml import Mistakes
 
     try:
-        files = read_app(Path(session.file), session.profiles)[2]
+        files = read_source(Path(session.file), os.environ, session.profiles).files
     except Mistakes:
         files = (Path(session.file),)
     return [path for path in files if path.is_file()]

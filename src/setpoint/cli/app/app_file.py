@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from setpoint.cli.app.source_options import given_files, name_file, options
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.cwd import here
 from setpoint.cli.support.errors import NOT_FOUND, USAGE, Failure
@@ -15,32 +16,51 @@ if TYPE_CHECKING:
     from setpoint.app.loader import LoadedApp
     from setpoint.app.model import AppFile
 
+_EXPECTED = "setpoint.yaml, Compose file, process-compose.yaml or Procfile"
+
 profile_option = click.option(
     "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="Enable a profile (repeatable)."
 )
 
 
 def find_file(file: str, directory: Path | None = None) -> Path:
-    """Returns the app file: the given file, the one in the given directory, or the nearest at or above here. Raises
-    Failure.
+    """Returns the file of an app: the given file, the one in the given directory, or the nearest at or above here: an
+    app file, or a file of another tool. Raises Failure.
     """
-    from setpoint.app.reader import FILES, find_app_file, in_directory
+    from setpoint.app.sources import find_source, source_in
 
     if file:
+        name_file(file)
+    file = file or next(iter(given_files()), "")
+    if file:
         path = Path(file).absolute()
-        found = in_directory(path) if path.is_dir() else path if path.exists() else None
+        found = source_in(path) if path.is_dir() else path if path.exists() else None
         if found is None:
-            missing = f"there is no {FILES[0]} in {file}" if path.is_dir() else f"file {file} not found"
-            raise Failure(f"{missing}; create one with `setpoint init`", NOT_FOUND)
+            missing = f"there is no {_EXPECTED} in {file}" if path.is_dir() else f"file {file} not found"
+            raise Failure(f"{missing}; create an app file with `setpoint init`", NOT_FOUND)
         return found.resolve()
     place = (directory or here()).resolve()
-    found = find_app_file(place) or _running(place)
+    found = find_source(place, os.environ) or _running(place)
     if found is not None:
         return found
     raise Failure(
-        f"no {FILES[0]} in this directory or its parents; create one with `setpoint init`, or try `setpoint demo`",
+        f"no {_EXPECTED} in this directory or its parents; create an app file with `setpoint init`, or try "
+        "`setpoint demo`",
         NOT_FOUND,
     )
+
+
+def find_own_file() -> Path:
+    """Returns the app file at or above here, also if files of other tools are nearer. Raises Failure."""
+    from setpoint.app.reader import FILES, find_app_file
+
+    found = find_app_file(here().resolve())
+    if found is None:
+        raise Failure(
+            f"no {FILES[0]} in this directory or its parents; create one with `setpoint init`, or try `setpoint demo`",
+            NOT_FOUND,
+        )
+    return found
 
 
 def read_file(
@@ -56,17 +76,24 @@ def read_file(
     mistakes.
     """
     from setpoint.app.loader import load_app
-    from setpoint.app.reader import read_app
+    from setpoint.app.sources import read_source
     from setpoint.objects.typedyaml import Mistakes
     from setpoint.session.registry import session_id
 
     try:
         if file.suffix == ".py":
             return _python(file, environ, tuple(profiles), change)
-        name = change(read_app(file, profiles, lenient=True).app).app
+        sources = options()
+        name = change(read_source(file, environ, profiles, sources).app).app
         session = session_id(name, str(file.parent))
         return load_app(
-            file, environ, profiles=profiles, session=session, on_this_machine=on_this_machine, change=change
+            file,
+            environ,
+            profiles=profiles,
+            session=session,
+            on_this_machine=on_this_machine,
+            change=change,
+            options=sources,
         )
     except Mistakes as mistakes:
         raise refused(file, mistakes) from None

@@ -1,11 +1,13 @@
 """The services and tasks that a command names, directly or by group."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from setpoint.cli.app.source_options import given_files
 from setpoint.cli.support.completion import workload_names
 from setpoint.cli.support.cwd import here
 from setpoint.cli.support.errors import NOT_FOUND, USAGE, Failure
@@ -36,10 +38,10 @@ def _is_file(word: str) -> bool:
     path = Path(word)
     if "/" in word or word in (".", "..") or path.suffix in _SUFFIXES or path.is_file():
         return True
-    from setpoint.app.reader import find_app_file, in_directory
+    from setpoint.app.sources import find_source, source_in
 
     # A directory with an app is meant if there is no app here that could have a service of this name.
-    return path.is_dir() and in_directory(path) is not None and find_app_file(here()) is None
+    return path.is_dir() and source_in(path) is not None and find_source(here(), os.environ) is None
 
 
 def choose(loaded: "LoadedApp", names: Sequence[str], groups: Sequence[str], *, alone: bool = False) -> ChosenParts:
@@ -87,11 +89,12 @@ def part_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "
     """Completes the services and tasks of the app file, or of the running app, and files."""
     from click.shell_completion import CompletionItem
 
-    from setpoint.app.reader import find_app_file, read_app
+    from setpoint.app.sources import find_source, read_source
 
     try:
-        file = Path(given) if (given := ctx.params.get("file")) else find_app_file(here())
-        app = read_app(file, ctx.params.get("profiles") or (), lenient=True).app if file is not None else None
+        files = given_files()
+        file = Path(files[0]) if files else find_source(here(), os.environ)
+        app = read_source(file, os.environ, ctx.params.get("profiles") or ()).app if file is not None else None
     except Exception:
         app = None
     if app is None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from setpoint.cli.app.down_volumes import mark_volumes, remove_unused_volumes
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.completion import workload_names
 from setpoint.cli.support.connection import Server, connect, find, other_sessions, run, server_options
@@ -29,25 +30,33 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Kill parts that are still running after this time.",
 )
+@click.option("-v", "--volumes", is_flag=True, help="Remove the volumes of the app, too, except external ones.")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Stop all of your sessions on this machine.")
 @server_options
 def down(
-    names: tuple[str, ...], groups: tuple[str, ...], timeout: float | None, everywhere: bool, server: Server
+    names: tuple[str, ...],
+    groups: tuple[str, ...],
+    timeout: float | None,
+    volumes: bool,
+    everywhere: bool,
+    server: Server,
 ) -> None:
     """Stop the app of this directory and remove its objects.
 
     Parts stop in the reverse of the order in which they started, except those that the app file marks to be kept. Then
     checks that no process is left running. The history stays available to `setpoint export`. Exits 0 if no app was
-    running. With NAME or --group, only these services and tasks are stopped and removed, until the next `setpoint up`;
-    after the last one, the app ends.
+    running. Volumes stay for the next `setpoint up`, unless --volumes is given. With NAME or --group, only these
+    services and tasks are stopped and removed, until the next `setpoint up`; after the last one, the app ends.
     """
     if (names or groups) and everywhere:
         raise Failure("--all cannot be combined with NAME or --group", USAGE)
     sessions = _meant(server, everywhere)
     if not sessions:
         echo(f"No app is running{'' if everywhere else ' here'}.{other_sessions(Sessions.of(os.environ))}", err=True)
+        if volumes and not everywhere:
+            run(remove_unused_volumes())
     for session in sessions:
-        run(_down(session, server, timeout, names, groups))
+        run(_down(session, server, timeout, names, groups, volumes=volumes))
 
 
 def _meant(server: Server, everywhere: bool) -> "list[Session]":
@@ -70,11 +79,19 @@ def _meant(server: Server, everywhere: bool) -> "list[Session]":
 
 
 async def _down(
-    session: "Session", server: Server, seconds: float | None, names: Sequence[str], groups: Sequence[str]
+    session: "Session",
+    server: Server,
+    seconds: float | None,
+    names: Sequence[str],
+    groups: Sequence[str],
+    *,
+    volumes: bool,
 ) -> None:
     async with connect(server._replace(kubeconfig="", session=session.id), quiet=True) as client:
         if (names or groups) and not await _removed(session, client, names, groups):
             return
+        if volumes:
+            await mark_volumes(client)
         await end_session(session, client, seconds)
 
 

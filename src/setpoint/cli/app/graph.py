@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from setpoint.cli.app.app_file import find_file, profile_option, read_file
+from setpoint.cli.app.source_options import given_files, source_options
 from setpoint.cli.output.terminal import echo, terminal
 from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.errors import NO_SERVER, Failure
@@ -24,6 +25,7 @@ _HOW = {"Started": "started", "Ready": "ready", "Finished": "finished", "Succeed
 
 @click.command()
 @click.argument("file", default="", metavar="[FILE]")
+@source_options
 @profile_option
 @click.option("-o", "--output", "form", type=click.Choice(_FORMS), default="text", help="Output format.")
 @server_options
@@ -40,7 +42,7 @@ def graph(file: str, profiles: tuple[str, ...], form: str, server: Server) -> No
     """
     from setpoint.cli.app import graph_formats
 
-    found = _by_file(file, profiles) if file or profiles else _as_it_runs(server)
+    found = _by_file(file, profiles) if file or profiles or given_files() else _as_it_runs(server)
     if form == "json":
         from setpoint.cli.output.formats import json_text
 

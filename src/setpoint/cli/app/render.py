@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from setpoint.cli.app.app_file import find_file, profile_option, read_file
+from setpoint.cli.app.source_options import report_source, source_options
 from setpoint.cli.output.formats import Form, output_option, write_objects, write_tree
 from setpoint.cli.output.terminal import Meaning, echo, terminal
 from setpoint.cli.support.errors import USAGE, Failure
@@ -21,6 +22,7 @@ _MEANINGS: dict[str, Meaning] = {"added": "good", "removed": "bad", "changed": "
 
 @click.command()
 @click.argument("file", default="", metavar="[FILE]")
+@source_options
 @profile_option
 @click.option(
     "--diff", "compares", is_flag=True, help="Show the changes that `setpoint up` would make to the running app."
@@ -35,6 +37,7 @@ def render(file: str, profiles: tuple[str, ...], compares: bool, show_secrets: b
     """
     found = find_file(file)
     loaded = read_file(found, os.environ, profiles, on_this_machine=False)
+    report_source(found, loaded, names=False)
     if compares:
         _compare(loaded.app.app, found, loaded.objects, form)
         return

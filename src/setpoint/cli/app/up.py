@@ -17,6 +17,7 @@ import click
 from setpoint.cli.app.app_file import find_file, profile_option, read_file
 from setpoint.cli.app.chosen_parts import ChosenParts, choose, part_names, split_words
 from setpoint.cli.app.isolation import IsolatedCommand, Isolation, isolated_copy
+from setpoint.cli.app.source_options import given_files, report_source, source_options
 from setpoint.cli.output.terminal import echo, terminal
 from setpoint.cli.support.connection import Server, connect, run
 from setpoint.cli.support.crash_cleanup import UNTIL_GONE, clean_crashed
@@ -52,7 +53,7 @@ class UpOptions(NamedTuple):
 
 @click.command(cls=IsolatedCommand)
 @click.argument("words", metavar="[FILE] [NAME...]", nargs=-1, shell_complete=part_names)
-@click.option("-f", "--file", default="", metavar="FILE", help="App file, or its directory.")
+@source_options
 @profile_option
 @group_option
 @click.option("--no-deps", "alone", is_flag=True, help="With NAME: start no dependencies, and do not wait for them.")
@@ -77,7 +78,6 @@ class UpOptions(NamedTuple):
 )
 def up(
     words: tuple[str, ...],
-    file: str,
     profiles: tuple[str, ...],
     groups: tuple[str, ...],
     alone: bool,
@@ -86,8 +86,9 @@ def up(
     logs: bool,
     seconds: float,
 ) -> None:
-    """Start the app of a file: setpoint.yaml in this directory or a parent.
+    """Start the app of a file: setpoint.yaml in this directory or a parent, or a file of another tool.
 
+    Without setpoint.yaml, Compose files, process-compose.yaml or a Procfile are used as they are.
     With NAME or --group, only these services and tasks start, and the parts that they depend on; others that are
     running keep running. A later `setpoint up` starts the rest. If the app is already running, only the changes of the
     file are applied. In the view, press `d` to detach and `q` to stop the app. With --detach, the exit code is 0 if all
@@ -98,11 +99,12 @@ def up(
       setpoint up api worker
       setpoint up -d --isolated
     """
-    given, names = split_words(words, file)
+    given, names = split_words(words, next(iter(given_files()), ""))
     found = find_file(given)
     isolation = None if isolated is None else Isolation(isolated, found, os.environ)
     with _standby(found) as standby:
         loaded = read_file(found, os.environ, profiles) if isolation is None else isolation.read(profiles)
+        report_source(found, loaded)
         app = loaded.app
         if not any((app.services, app.tasks, app.controllers, app.crds, app.objects)):
             raise Failure(

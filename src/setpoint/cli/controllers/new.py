@@ -73,10 +73,10 @@ def controller(name: str, kind: str, group: str, directory: str) -> None:
 
 
 def _app_file() -> Path | None:
-    from setpoint.cli.app.app_file import find_file
+    from setpoint.cli.app.app_file import find_own_file
 
     try:
-        return find_file("")
+        return find_own_file()
     except Failure:
         return None
 

@@ -17,12 +17,12 @@ def test(arguments: tuple[str, ...]) -> None:
 
     All arguments are passed to pytest: `setpoint test -k shop -x`. The fixture `world` provides a server for each test.
     """
-    from setpoint.cli.app.app_file import find_file
+    from setpoint.cli.app.app_file import find_own_file
 
     if importlib.util.find_spec("pytest") is None:
         raise Failure(f"pytest is not installed for {sys.executable}: install it with `pip install pytest`")
     try:
-        directory = find_file("").parent
+        directory = find_own_file().parent
     except Failure:
         directory = Path.cwd()
     raise SystemExit(subprocess.call([sys.executable, "-m", "pytest", *arguments], cwd=directory))

@@ -12,7 +12,7 @@ from setpoint.objects.quantity import Quantity
 from setpoint.workload.engine.run_arg_values import device
 from setpoint.workload.engine.run_args import apply_run_args
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK, ALL = "127.0.0.1", "0.0.0.0"
 _HEALTH_SPANS = {
     "interval": "Interval",
     "timeout": "Timeout",
@@ -116,7 +116,9 @@ def _publish(ports: Sequence[Mapping[str, Any]], body: dict[str, Any]) -> None:
         key = f"{port['containerPort']}/{str(port.get('protocol') or 'TCP').lower()}"
         # Without a port the engine chooses one. Loopback by default, so that the port is not reachable from the
         # network.
-        where = {"HostIp": port.get("hostIP") or LOOPBACK, "HostPort": str(port.get("hostPort") or "")}
+        address = port.get("hostIP") or LOOPBACK
+        # Podman with older network plugins forwards no connections for 0.0.0.0; an empty address is all addresses.
+        where = {"HostIp": "" if address == ALL else address, "HostPort": str(port.get("hostPort") or "")}
         bindings.setdefault(key, []).append(where)
     body["ExposedPorts"] = {key: {} for key in bindings}
     body["HostConfig"]["PortBindings"] = bindings

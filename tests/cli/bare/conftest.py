@@ -1,0 +1,3 @@
+"""Provides Podman."""
+
+from tests.workload.engine.conftest import podman as podman
