@@ -63,9 +63,9 @@ async def test_an_answer_in_the_200s_is_a_success() -> None:
 
 async def test_all_else_is_a_failure_that_says_what_was_answered() -> None:
     async with web({"/": b"503 Busy\r\nContent-Length: 9\r\n\r\nwarm-up 2"}) as url:
-        outcome, reason = await probe_http(url, [], 5)
+        outcome, reason, _ = await probe_http(url, [], 5)
         assert (outcome, reason) == ("Failure", f"GET {url}: status 503: warm-up 2")
-    outcome, reason = await probe_http(f"http://127.0.0.1:{free_ports(1)[0]}/", [], 5)
+    outcome, reason, _ = await probe_http(f"http://127.0.0.1:{free_ports(1)[0]}/", [], 5)
     assert outcome == "Failure"
     assert "refused" in reason.lower()
     assert (await probe_http("gopher://x", [], 5)).outcome == "Failure"
@@ -96,7 +96,7 @@ async def test_that_a_connection_can_be_made_is_a_success() -> None:
     async with web({}) as url:
         assert (await probe_tcp("127.0.0.1", int(url.rpartition(":")[2]))).outcome == "Success"
     port = free_ports(1)[0]
-    outcome, reason = await probe_tcp("127.0.0.1", port)
+    outcome, reason, _ = await probe_tcp("127.0.0.1", port)
     assert outcome == "Failure"
     assert reason.startswith(f"connecting to 127.0.0.1:{port}: ")
 
@@ -125,7 +125,7 @@ async def test_a_grpc_server_that_serves_is_a_success() -> None:
     async with healthy(check) as port:
         assert (await probe_grpc("127.0.0.1", port, "")).outcome == "Success"
         assert (await probe_grpc("127.0.0.1", port, "store")).outcome == "Success"
-        outcome, reason = await probe_grpc("127.0.0.1", port, "x" * 300)
+        outcome, reason, _ = await probe_grpc("127.0.0.1", port, "x" * 300)
         assert outcome == "Failure"
         assert reason.endswith("is NOT_SERVING")
     assert asked[2] == b"\x0a\xac\x02" + b"x" * 300
@@ -136,7 +136,7 @@ async def test_a_grpc_server_without_that_service_is_a_failure() -> None:
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:
-        outcome, reason = await probe_grpc("127.0.0.1", port, "store")
+        outcome, reason, _ = await probe_grpc("127.0.0.1", port, "store")
         assert outcome == "Failure"
         assert "does not implement grpc.health.v1.Health" in reason
     finally:
@@ -145,8 +145,8 @@ async def test_a_grpc_server_without_that_service_is_a_failure() -> None:
 
 async def test_what_does_not_speak_grpc_is_a_failure() -> None:
     async with web({}) as url:
-        outcome, _ = await probe_grpc("127.0.0.1", int(url.rpartition(":")[2]), "")
+        outcome, *_ = await probe_grpc("127.0.0.1", int(url.rpartition(":")[2]), "")
         assert outcome == "Failure"
-    outcome, reason = await probe_grpc("127.0.0.1", free_ports(1)[0], "")
+    outcome, reason, _ = await probe_grpc("127.0.0.1", free_ports(1)[0], "")
     assert outcome == "Failure"
     assert "refused" in reason

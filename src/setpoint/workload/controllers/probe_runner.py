@@ -2,9 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from setpoint.objects.tree import Object
 from setpoint.schema.regex import matcher, pattern_error
+from setpoint.workload.controllers.probe_listeners import Listeners
 from setpoint.workload.kinds.health_probes import HealthProbe, LogProbe
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.probes.grpc import probe_grpc
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from setpoint.workload.runtime import Machine
 
 _OUTPUT_BYTES = 4096
+_PORTS = {"http": 80, "https": 443}
 
 # Returns the number of lines in a log, by source, of earlier runs.
 Before = Callable[[], Awaitable[Mapping[str, int]]]
@@ -28,7 +31,8 @@ Execute = Callable[[Sequence[str], str], Awaitable[tuple[int | None, str]]]
 
 class Probes:
     """Runs the probes for one run of a workload. `lookup` returns the current objects, `execute` runs the commands of
-    probes, and `before` counts the log lines of earlier runs."""
+    probes, and `before` counts the log lines of earlier runs. With `listeners`, a probe that another process answers
+    fails."""
 
     def __init__(
         self,
@@ -38,9 +42,11 @@ class Probes:
         lookup: Callable[[], Lookup],
         execute: Execute,
         before: Before,
+        listeners: Listeners | None = None,
     ) -> None:
         self._machine, self._uid, self._subject = machine, uid, subject
         self._lookup, self._execute, self._before = lookup, execute, before
+        self._listeners = listeners
         # The number of log lines that each probe has read, and the probes that have found their pattern.
         self._seen: dict[str, int] = {}
         self._found: set[str] = set()
@@ -57,12 +63,16 @@ class Probes:
     async def _run(self, probe: HealthProbe) -> Finding:
         if probe.http_probe is not None:
             headers = [(each.name, self._filled(each.value)) for each in probe.http_probe.headers]
-            return await probe_http(self._filled(probe.http_probe.url), headers, probe.schedule.timeout.total_seconds())
+            url = self._filled(probe.http_probe.url)
+            finding = await probe_http(url, headers, probe.schedule.timeout.total_seconds())
+            parts = urlsplit(url)
+            return await self._own(finding, parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0))
         if probe.tcp_probe is not None:
-            return await probe_tcp(self._address(probe.tcp_probe.address), self._port(probe.tcp_probe.port))
+            address, port = self._address(probe.tcp_probe.address), self._port(probe.tcp_probe.port)
+            return await self._own(await probe_tcp(address, port), address, port)
         if probe.grpc_probe is not None:
             address, port = self._address(probe.grpc_probe.address), self._port(probe.grpc_probe.port)
-            return await probe_grpc(address, port, probe.grpc_probe.service)
+            return await self._own(await probe_grpc(address, port, probe.grpc_probe.service), address, port)
         if probe.log_probe is not None:
             return await self._log(probe.name, probe.log_probe)
         if probe.exec_probe is not None:
@@ -77,6 +87,17 @@ class Probes:
                 command, *await run_command(self._machine, command, {**inherited, **env}, spec.working_directory)
             )
         return Finding("Unknown", f"the probe {probe.name} has no action: add the field for the type {probe.type}")
+
+    async def _own(self, finding: Finding, host: str, port: int) -> Finding:
+        """Returns the finding, or a failure if a process outside of the workload has answered. A failed answer of
+        another process is reported as such too: the state of the workload is unknown."""
+        if self._listeners is None:
+            return finding
+        if finding.outcome != "Success" and not finding.answered:
+            self._listeners.forget(host, port)
+            return finding
+        problem = await self._listeners.problem(host, port)
+        return Finding("Failure", problem) if problem else finding
 
     async def _log(self, name: str, probe: LogProbe) -> Finding:
         if fault := pattern_error(probe.pattern):

@@ -24,12 +24,14 @@ async def probe_grpc(address: str, port: int, service: str) -> Finding:
         return Finding("Failure", f"requesting {what}: {reason_of(error)}")
     if answer is None:
         return Finding(
-            "Failure", f"{what} is unknown: the server does not implement grpc.health.v1.Health for this service"
+            "Failure",
+            f"{what} is unknown: the server does not implement grpc.health.v1.Health for this service",
+            answered=True,
         )
     status = _status(answer)
     if status == 1:
         return Finding("Success")
-    return Finding("Failure", f"{what} is {_STATUSES.get(status, status)}")
+    return Finding("Failure", f"{what} is {_STATUSES.get(status, status)}", answered=True)
 
 
 def _status(message: bytes) -> int:

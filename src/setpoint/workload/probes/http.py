@@ -37,7 +37,7 @@ async def probe_http(url: str, headers: Sequence[tuple[str, str]], seconds: floa
         return Finding("Success")
     body = reply.body.decode("utf-8", "replace").strip()
     message = f"GET {url}: status {reply.status}{f': {body}' if body else ''}"
-    return Finding("Unknown" if 300 <= reply.status < 400 else "Failure", message)
+    return Finding("Unknown" if 300 <= reply.status < 400 else "Failure", message, answered=True)
 
 
 async def _get(url: str, headers: Sequence[tuple[str, str]], seconds: float) -> Reply:

@@ -23,6 +23,8 @@ class Finding(NamedTuple):
 
     outcome: Outcome
     reason: str = ""
+    # True if a process has answered, though not with a success.
+    answered: bool = False
 
 
 @dataclass

@@ -25,6 +25,7 @@ from setpoint.workload.controllers.executable.persistence import Persistence
 from setpoint.workload.controllers.executable.process_run import ExecutableRun
 from setpoint.workload.controllers.executable.report import report
 from setpoint.workload.controllers.lookup import READS, Lookup, Trees
+from setpoint.workload.controllers.probe_listeners import Listeners
 from setpoint.workload.controllers.probe_runner import Probes, run_command
 from setpoint.workload.controllers.workload_state import SUSPENDED, SUSPENDING, TOO_MANY
 from setpoint.workload.dependencies import Waiting, waiting_for
@@ -430,7 +431,9 @@ class Executables:
 
         trees: Trees = {}
         lookup = partial(self._machine.lookup, ports, trees)
-        probes = Probes(self._machine, execution.uid, tree, lookup, execute, before)
+        running = execution.run.running if execution.run is not None else None
+        listeners = Listeners(running, self._machine.clock) if running is not None else None
+        probes = Probes(self._machine, execution.uid, tree, lookup, execute, before, listeners)
         wake = partial(self.wake, execution.name)
         execution.probing = Probing(spec.health_probes, probes.run, wake, self._machine.clock)
 
