@@ -74,6 +74,8 @@ class Machine:
     objects: Callable[[], list[Object]] = list
     # The dependency cycles among them.
     deadlocks: Callable[[], list[Deadlock]] = list
+    # True if connections to a Service without a running workload wait, as with DCP, instead of being refused.
+    parks_connections: bool = False
     # Reports state changes as log lines and events.
     reporter: StateReporter = field(init=False)
     # The runners for IDEs and terminals, if available.

@@ -80,6 +80,8 @@ class WorkloadSettings:
     # The number of deleted objects whose logs are kept.
     kept_logs: int = 0
     connect: Connect | None = None
+    # True if connections to a Service without a running workload wait, as with DCP.
+    parks_connections: bool = False
 
 
 class Workloads:
@@ -108,6 +110,7 @@ class Workloads:
                 settings.connect or partial(connect, clock, settings.environ, settings.container_runtime),
             ),
             directory=settings.directory,
+            parks_connections=settings.parks_connections,
             environ=settings.environ,
             working_directory=settings.working_directory,
             workload_id=settings.workload_id,

@@ -1,11 +1,13 @@
 """The controller of Services: runs a proxy for each Service, and forwards connections to the workloads that serve the
 Service.
 
-The address is known as soon as the proxy listens, before any workload serves: clients can connect, and their
-connections wait. A Proxyless Service has the address of its first Endpoint and no proxy.
+The address is known as soon as the proxy listens, before any workload serves: clients can connect. A connection waits
+while a workload starts, and is refused with the reason if none can serve. A Proxyless Service has the address of its
+first Endpoint and no proxy.
 """
 
 import logging
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,14 +20,16 @@ from setpoint.controller.request import Request, Result
 from setpoint.controller.watch import Watch
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.lookup import READS
+from setpoint.workload.controllers.unserved import unserved
 from setpoint.workload.kinds.api_names import FINALIZERS
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.endpoint import Endpoint
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.service import EffectiveAddress, Service, ServiceSpec, ServiceStatus
-from setpoint.workload.proxy.addresses import AddressMode, NoAddressError, place_of
+from setpoint.workload.proxy.addresses import IPV4, AddressMode, NoAddressError, place_of
 from setpoint.workload.proxy.balance import Backend, Balancing
 from setpoint.workload.proxy.ports import UDP, PortBusyError, Ports
+from setpoint.workload.proxy.refusal import Unserved
 from setpoint.workload.proxy.tcp import TCPProxy
 from setpoint.workload.proxy.udp import UDPProxy
 from setpoint.workload.runtime import Machine
@@ -36,6 +40,7 @@ _PRODUCERS: dict[str, type[Executable] | type[Container]] = {"Executable": Execu
 # The delay before the next attempt to bind a busy port, and the interval of status updates while connections are open.
 _BUSY_SECONDS = 2.0
 _COUNTER_SECONDS = 5.0
+_REASON_SECONDS = 0.1
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +70,10 @@ class Services:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._serving: dict[str, _Serving] = {}
+        # The last computed reason of each Service, with its time.
+        self._reasons: dict[str, tuple[float, Unserved | None]] = {}
+        # The last logged refusal of each Service.
+        self._refusals: dict[str, Unserved] = {}
         by_service = mapped(lambda endpoint: Request(endpoint.spec.service_name))
         self.controller = Controller(
             "service",
@@ -142,12 +151,29 @@ class Services:
         if spec.protocol == UDP:
             proxy = UDPProxy(clock, ids, Balancing(spec.balancing))
         else:
-            proxy = TCPProxy(clock, ids, Balancing(spec.balancing), spec.drain_timeout.total_seconds())
+            reason = None if self._machine.parks_connections else partial(self._unserved, name)
+            drain = spec.drain_timeout.total_seconds()
+            proxy = TCPProxy(clock, ids, Balancing(spec.balancing), drain, reason, self._refused)
         addresses = [each.getsockname()[0] for each in reserved.sockets]
         await proxy.start(reserved.sockets)
         serving = self._serving[name] = _Serving(uid, spec, proxy, place.shown, reserved.port, addresses)
         _log.debug("service %s listens at %s", name, ", ".join(f"{each}:{reserved.port}" for each in addresses))
         return serving
+
+    def _unserved(self, name: str) -> Unserved:
+        """Returns the reason why a Service is not served, computed at most every 0.1 s for any number of clients."""
+        now = self._machine.clock.monotonic()
+        at, found = self._reasons.get(name, (-math.inf, None))
+        if found is None or now - at >= _REASON_SECONDS:
+            found = unserved(name, self._machine.objects())
+            self._reasons[name] = now, found
+        return found
+
+    def _refused(self, reason: Unserved) -> None:
+        """Logs a refusal, once for each reason."""
+        if self._refusals.get(reason.service) != reason:
+            self._refusals[reason.service] = reason
+            _log.warning("a connection to service %s was refused: %s", reason.service, reason.text(IPV4).strip())
 
     def _owner(self, name: str) -> str:
         return self._machine.port_owner("Service", name)
@@ -158,6 +184,8 @@ class Services:
 
     async def _end(self, name: str) -> None:
         found = self._serving.pop(name, None)
+        for known in (self._refusals, self._reasons):
+            known.pop(name, None)
         if found is not None:
             await found.proxy.close()
 
@@ -180,7 +208,7 @@ class Services:
             )
         )
         if not backends:
-            message = f"no workload serves this Service yet; connections to {serving.shown}:{serving.port} wait"
+            message = f"no workload serves this Service yet at {serving.shown}:{serving.port}"
             ctx.status.condition("Ready", False, "NoEndpoints", message)
         elif not any(each.healthy for each in backends):
             ctx.status.condition("Ready", True, "Unhealthy", "all endpoints are unhealthy")

@@ -1,15 +1,16 @@
 """A TCP proxy: accepts connections at its own addresses, and joins each with a connection to a backend.
 
 A connection that arrives before there is a backend waits with its data; the oldest is closed when too many wait. An
-unreachable backend is tried again, after other backends. Either side may close its half and continue to receive. A
-removed backend keeps its connections for the drain time.
+unreachable backend is tried again, after other backends. With `unserved`, a connection waits only while a workload
+starts, for some seconds, and is then answered with the reason (see `refusal.py`). Either side may close its half and
+continue to receive. A removed backend keeps its connections for the drain time.
 """
 
 import asyncio
 import socket
 import struct
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import cast
 
@@ -18,6 +19,7 @@ from setpoint.objects.ids import Ids
 from setpoint.workload.proxy.addresses import IPV4, IPV6, is_local_name
 from setpoint.workload.proxy.balance import Backend, Balancer, Balancing
 from setpoint.workload.proxy.counters import Counters
+from setpoint.workload.proxy.refusal import Unserved, response
 
 MOST_PARKED = 20
 # The maximum size of data that is buffered without a backend.
@@ -26,6 +28,11 @@ DIAL_SECONDS = 5.0
 # The time that a connection waits for unreachable backends, and the first and last delay between attempts.
 UNREACHABLE_SECONDS = 120.0
 _FIRST_RETRY, _LAST_RETRY = 0.05, 2.0
+# The time that a connection waits for a workload that starts, and the interval in which its state is looked up.
+PATIENCE_SECONDS = 10.0
+_LOOK_SECONDS = 0.25
+# The time for the first bytes of a client that is refused, and for the client to read the response.
+_FIRST_BYTES_SECONDS, _LAST_BYTES_SECONDS = 0.3, 2.0
 # The buffer size at which the other side is paused.
 _HIGH_WATER = 256 << 10
 # For SO_LINGER: unsent data is dropped, and a reset is sent.
@@ -33,11 +40,20 @@ _AT_ONCE = struct.pack("ii", 1, 0)
 
 
 class TCPProxy:
-    """Listens on bound sockets and serves until closed. `drain` is in seconds."""
+    """Listens on bound sockets and serves until closed. `drain` is in seconds. `unserved` returns the reason why no
+    backend serves; without `unserved`, connections wait as long as no backend exists. `refused` is called with each
+    refusal."""
 
     def __init__(
-        self, clock: Clock, ids: Ids, balancing: Balancing = Balancing.ROUND_ROBIN, drain: float = 5.0
+        self,
+        clock: Clock,
+        ids: Ids,
+        balancing: Balancing = Balancing.ROUND_ROBIN,
+        drain: float = 5.0,
+        unserved: Callable[[], Unserved] | None = None,
+        refused: Callable[[Unserved], None] = lambda _: None,
     ) -> None:
+        self.unserved, self.refused = unserved, refused
         self.counters = Counters()
         self.balancer = Balancer(balancing, ids)
         self.drain = drain
@@ -233,6 +249,7 @@ class _Front(_Side):
         self._early_bytes = 0
         self._task: asyncio.Task[None] | None = None
         self._wake: asyncio.Future[None] | None = None
+        self._awaits_bytes = self._is_refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -248,8 +265,12 @@ class _Front(_Side):
         if other is not None and other.transport is not None:
             other.transport.write(data)
             return
+        if self._is_refused:
+            return
         self._early.append(data)
         self._early_bytes += len(data)
+        if self._awaits_bytes:
+            self.unpark()
         if self._early_bytes >= PARKED_BYTES and self.transport is not None:
             self.transport.pause_reading()
 
@@ -273,9 +294,17 @@ class _Front(_Side):
     async def _join(self) -> None:
         """Connects to a reachable backend, and joins both connections."""
         proxy, pause, tried_since = self._proxy, _FIRST_RETRY, None
+        began = proxy.clock.monotonic()
         try:
             while True:
                 backend = proxy.choose(self._client)
+                if backend is None and proxy.unserved is not None:
+                    unserved = proxy.unserved()
+                    if unserved.waits and proxy.clock.monotonic() - began < PATIENCE_SECONDS:
+                        await self._wait(_LOOK_SECONDS)
+                        continue
+                    await self._refuse(unserved)
+                    return
                 if backend is None:
                     tried_since, pause = None, _FIRST_RETRY
                     await self._wait_for_backend()
@@ -287,6 +316,9 @@ class _Front(_Side):
                 proxy.failed_at(backend)
                 now = proxy.clock.monotonic()
                 tried_since = now if tried_since is None else tried_since
+                if proxy.unserved is not None and now - tried_since > PATIENCE_SECONDS:
+                    await self._refuse(proxy.unserved())
+                    return
                 if now - tried_since > UNREACHABLE_SECONDS:
                     proxy.counters.failed += 1
                     self.abort()
@@ -297,6 +329,27 @@ class _Front(_Side):
                 pause = min(pause * 2, _LAST_RETRY)
         finally:
             self._task = None
+
+    async def _refuse(self, unserved: Unserved) -> None:
+        """Answers with the reason if the client speaks HTTP, and closes the connection at once otherwise."""
+        proxy, transport = self._proxy, self.transport
+        proxy.refused(unserved)
+        if not self._early:
+            self._awaits_bytes = True
+            await self._wait(_FIRST_BYTES_SECONDS)
+        answer = response(b"".join(self._early)[:_HIGH_WATER], unserved.text(self._client))
+        self._is_refused = True
+        self._early.clear()
+        if answer is None or transport is None or transport.is_closing():
+            proxy.counters.failed += 1
+            self.abort()
+            return
+        transport.resume_reading()
+        transport.write(answer)
+        transport.write_eof()
+        # The client closes the connection. A close by the server before would reset a request that is still sent.
+        await proxy.clock.sleep(_LAST_BYTES_SECONDS)
+        transport.close()
 
     async def _wait_for_backend(self) -> None:
         self._wake = asyncio.get_running_loop().create_future()
