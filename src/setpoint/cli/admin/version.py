@@ -17,7 +17,7 @@ from setpoint.version import VERSION
 @server_options
 def version(only_client: bool, form: Form, server: Server) -> None:
     """Print the client version, and the server version if a server can be reached."""
-    known: dict[str, Any] = {"client": {"version": VERSION}}
+    known: dict[str, Any] = {"client": {"version": VERSION, **surroundings()}}
     problem = ""
     if not only_client:
         try:
@@ -28,11 +28,26 @@ def version(only_client: bool, form: Form, server: Server) -> None:
     if form.name:
         write_tree(known, form)
         return
-    echo(f"setpoint {VERSION}")
+    echo(version_text())
     if "server" in known:
         echo(f"server   {known['server'].get('gitVersion', 'unknown')}")
     elif problem and any(server):
         raise Failure(problem)
+
+
+def surroundings() -> dict[str, str]:
+    """Returns the versions of Python and of the system."""
+    import platform
+
+    return {
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+    }
+
+
+def version_text() -> str:
+    """Returns the version of Setpoint, Python and the system on one line."""
+    return f"setpoint {VERSION} ({', '.join(surroundings().values())})"
 
 
 async def _server(server: Server) -> Any:

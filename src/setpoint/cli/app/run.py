@@ -8,17 +8,19 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from setpoint.cli.app.one_off_options import OneOffOptions, one_off_options
 from setpoint.cli.output.terminal import echo
-from setpoint.cli.support.completion import task_names
+from setpoint.cli.support.completion import task_names, workload_names
 from setpoint.cli.support.connection import FIELD_MANAGER, Server, connect, find, server_options
 from setpoint.cli.support.connection import run as run_command
-from setpoint.cli.support.errors import CONFLICT, FAILED, NOT_FOUND, Failure
+from setpoint.cli.support.errors import CONFLICT, FAILED, NOT_FOUND, USAGE, Failure
+from setpoint.cli.support.object_status import is_workload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,45 +47,99 @@ class _Wanted(NamedTuple):
     arguments: tuple[str, ...]
 
 
-@click.command(name="run")
-@click.argument("task", shell_complete=task_names)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGUMENT...]")
+class _RunCommand(click.Command):
+    """A command that leaves the options after the first word to the command of a service."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if any(each == "--service" or each.startswith("--service=") for each in args):
+            ctx.allow_interspersed_args = False
+        return super().parse_args(ctx, args)
+
+
+@click.command(name="run", cls=_RunCommand)
+@click.argument("words", nargs=-1, metavar="TASK [-- ARGUMENT...]", shell_complete=task_names)
 @click.option("-f", "--file", default="", metavar="FILE", help="App file, if the app is not running.")
 @click.option(
     "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="Enable a profile of that app (repeatable)."
 )
+@click.option(
+    "--service",
+    default="",
+    metavar="NAME",
+    shell_complete=workload_names,
+    help="Run a command with the settings of a service, instead of a task.",
+)
+@one_off_options
 @server_options
-def run(task: str, arguments: tuple[str, ...], file: str, profiles: tuple[str, ...], server: Server) -> None:
+def run(
+    words: tuple[str, ...],
+    file: str,
+    profiles: tuple[str, ...],
+    service: str,
+    one_off: OneOffOptions,
+    server: Server,
+) -> None:
     """Run a task of the app now, print its output, and exit with its exit code.
 
     Tasks that the task depends on run first, unless they have succeeded. If the app is not running, only the
     dependencies of the task are started, and they are stopped afterwards. Ctrl-C stops the run. Arguments after -- are
     appended to the task's command.
 
+    With --service, runs a command with the environment, directory, image, volumes and networks of a service, beside the
+    service, under a name of its own (api-run-x1y2z). Without a command, the service's own command runs. The ports of
+    the service are not published, unless --service-ports is given.
+
     \b
       setpoint run migrate
       setpoint run test -- -k login
+      setpoint run --service api python manage.py shell
     """
-    sys.exit(run_command(_run(_Wanted(task, arguments), file, profiles, server)))
+    if service:
+        sys.exit(run_command(ended_by_signals(_run_service(service, one_off, words, file, profiles, server))))
+    if not words:
+        raise Failure("specify a TASK, or --service NAME", USAGE)
+    if one_off.is_given:
+        raise Failure(f"{one_off.is_given} requires --service NAME", USAGE)
+    sys.exit(run_command(ended_by_signals(_run(_Wanted(words[0], words[1:]), file, profiles, server))))
 
 
-async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Server) -> int:
-    """Returns the exit code. SIGTERM and SIGHUP stop the run."""
-    running, loop = asyncio.current_task(), asyncio.get_running_loop()
+async def _run_service(
+    name: str, how: OneOffOptions, words: tuple[str, ...], file: str, profiles: tuple[str, ...], server: Server
+) -> int:
+    """Runs a one-off of a service and returns its exit code."""
+    from setpoint.cli.app.app_file import find_file, read_file
+    from setpoint.cli.app.chosen_parts import refuse_unknown
+    from setpoint.cli.app.one_off import run_one_off
+    from setpoint.cli.app.one_off_options import service_object
+    from setpoint.session.selection import part_of
+
+    options = how.one_off(words)
+    if not file and not _has_no_server(server):
+        async with connect(server) as client:
+            found = await service_object(client, name)
+            return await run_one_off(_named(client), found, options, keeps=how.keeps)
+    path = find_file(file)
+    loaded = read_file(path, os.environ, profiles)
+    refuse_unknown(name, list(loaded.app.services), "service", loaded.app.app)
+    tree = next(tree for tree in loaded.objects if part_of(tree) == name)
+    objects = needed_objects(loaded, name, without=True, dependencies=options.dependencies)
+    async with _session(path, loaded, objects, profiles) as client:
+        return await run_one_off(_named(client), tree, options)
+
+
+async def ended_by_signals(work: "Coroutine[Any, Any, int]") -> int:
+    """Returns the exit code of a command. SIGTERM and SIGHUP cancel the command."""
+    running, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
     came: list[int] = []
 
     def end(number: int) -> None:
-        assert running is not None
         came.append(number)
         running.cancel()
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, end, number)
     try:
-        if file or _has_no_server(server):
-            return await _alone(wanted, file, profiles)
-        async with connect(server) as client:
-            return await run_task(_named(client), wanted.task, wanted.arguments)
+        return await running
     except asyncio.CancelledError:
         if came:
             return _SIGNALLED + came[0]
@@ -91,6 +147,14 @@ async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Se
     finally:
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.remove_signal_handler(number)
+
+
+async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Server) -> int:
+    """Runs a task and returns its exit code."""
+    if file or _has_no_server(server):
+        return await _alone(wanted, file, profiles)
+    async with connect(server) as client:
+        return await run_task(_named(client), wanted.task, wanted.arguments)
 
 
 def _has_no_server(server: Server) -> bool:
@@ -113,13 +177,16 @@ async def _alone(wanted: _Wanted, file: str, profiles: tuple[str, ...]) -> int:
     loaded = read_file(found, os.environ, profiles)
     if wanted.task not in loaded.app.tasks:
         raise Failure(_no_task(wanted.task, list(loaded.app.tasks)), NOT_FOUND)
-    async with _session(found, loaded, wanted.task, profiles) as client:
+    async with _session(found, loaded, needed_objects(loaded, wanted.task), profiles) as client:
         return await run_task(_named(client), wanted.task, wanted.arguments)
 
 
 @asynccontextmanager
-async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple[str, ...]) -> "AsyncIterator[Client]":
-    """Opens a session for one task under a unique name. The session ends with this process and leaves no files."""
+async def _session(
+    file: "Path", loaded: "LoadedApp", objects: "list[Object]", profiles: tuple[str, ...]
+) -> "AsyncIterator[Client]":
+    """Opens a session for one run under a unique name, with the objects that the run needs. The session ends with this
+    process and leaves no files."""
     import shutil
 
     from setpoint.cli.support.errors import explained
@@ -139,7 +206,7 @@ async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple
         async with connect(Server(session=started.session.id), quiet=True) as client:
             try:
                 with explained():
-                    await apply_app(client, places, needed_objects(loaded, task))
+                    await apply_app(client, places, objects)
                 yield client
             finally:
                 ended = await asyncio.shield(end(started.session, client, lambda _: None))
@@ -149,23 +216,20 @@ async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple
         shutil.rmtree(places.data, ignore_errors=True)
 
 
-def needed_objects(loaded: "LoadedApp", task: str) -> "list[Object]":
-    """Returns the objects of an app that a task needs, in order. The task itself is suspended, so that only a request
-    runs the task.
-    """
-    from setpoint.cli.support.object_status import is_workload
-    from setpoint.objects import meta
-    from setpoint.workload.dependencies import needs
+def needed_objects(
+    loaded: "LoadedApp", name: str, *, without: bool = False, dependencies: bool = True
+) -> "list[Object]":
+    """Returns the objects of an app that a service or task needs, in order; with `without`, except its own. A task is
+    suspended, so that only a request runs the task."""
+    from setpoint.session.selection import part_of, selected_objects
 
-    workloads = list(filter(is_workload, loaded.objects))
-    needed = needs(workloads, ("Task", task))
     found = []
-    for tree in loaded.objects:
-        key = tree["kind"], meta.name(tree)
-        if key == ("Task", task):
+    for tree in selected_objects(loaded.objects, [name], dependencies=dependencies):
+        if part_of(tree) != name:
+            is_ours = tree["kind"] in _GROUNDWORK or is_workload(tree)
+            found += [tree] if is_ours else []
+        elif not without:
             found.append({**tree, "spec": {**tree["spec"], "suspend": True}})
-        elif key in needed or tree["kind"] in _GROUNDWORK:
-            found.append(tree)
     return found
 
 

@@ -1,7 +1,7 @@
 """Tables with columns as wide as their contents, and no wider than the terminal.
 
-If a table is too wide, its widest columns are shortened, but never the first column, which is the name. Redirected
-output is never shortened.
+If a table is too wide, its widest columns are shortened. If that is not enough, the least important columns are left
+out; the first column, which is the name, is shortened last. Redirected output is never shortened.
 """
 
 import textwrap
@@ -17,6 +17,8 @@ _NARROWEST = 8
 _STATES = frozenset(
     ("STATE", "STATUS", "HEALTH", "PHASE", "READY", "AVAILABLE", "ESTABLISHED", "RESULT", "SYNCED", "VERDICT")
 )
+# Columns that are left out first if the terminal is too narrow.
+_UNIMPORTANT = ("KIND", "RESTARTS", "AGE")
 
 
 class Cell(NamedTuple):
@@ -41,9 +43,10 @@ def render(
     if not cells:
         return []
     widths = [max(width_of(row[index].text) for row in cells) for index in range(len(headers))]
+    shown = list(range(len(headers)))
     if fit and terminal.width is not None:
-        widths = _fitted(widths, terminal.width)
-    return [_line(row, widths, terminal) for row in cells]
+        shown, widths = _fitted(headers, widths, terminal.width)
+    return [_line([row[index] for index in shown], widths, terminal) for row in cells]
 
 
 def render_with_texts(
@@ -106,9 +109,37 @@ def state_meaning(text: str) -> Meaning:
     return meaning_of(text.partition(",")[0])
 
 
-def _fitted(widths: list[int], room: int) -> list[int]:
+def _fitted(headers: Sequence[str], widths: Sequence[int], room: int) -> tuple[list[int], list[int]]:
+    """Returns the shown columns and their widths."""
+    shown = list(range(len(widths)))
+    leaving = _least_important_first(headers)
+    while True:
+        found = _shortened_widths([widths[index] for index in shown], room)
+        if _total(found) <= room or not leaving:
+            break
+        shown.remove(leaving.pop(0))
+    if found and _total(found) > room:
+        # Only the name and the state are left.
+        found[0] = max(found[0] - (_total(found) - room), 1)
+    return shown, found
+
+
+def _least_important_first(headers: Sequence[str]) -> list[int]:
+    """Returns the columns that may be left out: the known unimportant ones, then the others from the right. The name
+    and the state always stay."""
+    known = [headers.index(name) for name in _UNIMPORTANT if name in headers[1:]]
+    others = [index for index in range(len(headers) - 1, 0, -1) if index not in known]
+    states = [index for index in others if headers[index] in _STATES]
+    return [*known, *(index for index in others if index not in states), *states[:-1]]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _shortened_widths(widths: list[int], room: int) -> list[int]:
     found = list(widths)
-    while sum(found) + len(_GAP) * (len(found) - 1) > room:
+    while _total(found) > room:
         widest = max(range(1, len(found)), key=lambda index: found[index], default=None)
         if widest is None or found[widest] <= _NARROWEST:
             return found

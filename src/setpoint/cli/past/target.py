@@ -102,7 +102,7 @@ async def _by_name(client: "Client", kinds: Any, name: str) -> "ObjectReference"
             if (each.gvk.kind in _RUNNING) is runs:
                 names = await _names(client, each)
                 known += names
-                found += [ObjectReference(each, name)] if name in names else []
+                found += [ObjectReference(each, names[name])] if name in names else []
         if found:
             break
     if len(found) == 1:
@@ -113,15 +113,18 @@ async def _by_name(client: "Client", kinds: Any, name: str) -> "ObjectReference"
     raise Failure(_unknown_message(kinds, name, known), NOT_FOUND)
 
 
-async def _names(client: "Client", resource: "APIResource") -> list[str]:
+async def _names(client: "Client", resource: "APIResource") -> dict[str, str]:
+    """Returns the names of objects, also by the numbers of replicas (api.2)."""
+    from setpoint.cli.workloads.inventory import replica_name
     from setpoint.client.kinds import KindRef
     from setpoint.objects.errors import APIError
 
     try:
         listed = await client.list(KindRef(resource.gvk, metadata_only=True))
     except APIError:
-        return []  # kinds that the user may not list are skipped
-    return [item["metadata"]["name"] for item in listed.items]
+        return {}  # kinds that the user may not list are skipped
+    found = {number: item["metadata"]["name"] for item in listed.items if (number := replica_name(item))}
+    return found | {item["metadata"]["name"]: item["metadata"]["name"] for item in listed.items}
 
 
 def _unknown_message(kinds: Any, name: str, known: Sequence[str]) -> str:

@@ -80,12 +80,14 @@ def kinds_and_names(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def workload_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Completes names of workloads."""
+    """Completes names of workloads, and of replicas by number."""
 
     async def names(client: "Client") -> list[str]:
         from setpoint.cli.workloads.inventory import read_workloads
 
-        return sorted({each.name for each in await read_workloads(client)})
+        workloads = await read_workloads(client)
+        replicas = {child.called for each in workloads if each.kind != "Task" for child in each.children}
+        return sorted({each.called for each in workloads} | replicas)
 
     return _complete(ctx, names, incomplete)
 

@@ -1,4 +1,4 @@
-"""`setpoint exec` and `setpoint attach`: connect standard streams or a terminal to a process.
+"""`setpoint attach`: connects standard streams or a terminal to a process.
 
 With a terminal, raw mode passes every key to the process, and changes of size are forwarded. The terminal mode is
 always restored. The command exits with the exit code of the process.
@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,27 +27,6 @@ _BLOCK = 32 << 10
 _DETACH = b"\x10\x11"
 
 
-@click.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("-i", "--stdin", is_flag=True, help="Pass stdin to the container.")
-@click.option("-t", "--tty", is_flag=True, help="Stdin is a TTY.")
-@click.option("-c", "--container", metavar="NAME", default="", help="Container name, if the pod has several.")
-@server_options
-@click.argument("name", shell_complete=workload_names)
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-def exec_(name: str, command: tuple[str, ...], stdin: bool, tty: bool, container: str, server: Server) -> None:
-    """Execute a command in a container: of a workload, or of pod/NAME.
-
-    \b
-      setpoint exec db -- psql -U postgres
-      setpoint exec -it db -- sh
-    """
-    words = command[1:] if command[:1] == ("--",) else command
-    if not words:
-        raise Failure("no command specified, e.g. setpoint exec db -- ls", USAGE)
-    query = [("command", word) for word in words]
-    sys.exit(run(_talk(server, name, "exec", query, stdin, tty, container)))
-
-
 @click.command()
 @click.option("-i", "--stdin", is_flag=True, help="Pass stdin to the process.")
 @click.option("-t", "--tty", is_flag=True, help="Stdin is a TTY.")
@@ -62,13 +41,29 @@ def attach(name: str, stdin: bool, tty: bool, container: str, server: Server) ->
     sys.exit(run(_talk(server, name, "attach", [], stdin, tty, container)))
 
 
+async def feed(client: "Client", path: str) -> None:
+    """Copies stdin to the process at a path until the end of stdin or of the process. Its output is ignored."""
+    async with _opened(client, path, [("stdin", "true")]) as process:
+
+        async def drain() -> None:
+            async for _ in process:
+                pass
+
+        tasks = [asyncio.ensure_future(drain()), asyncio.ensure_future(_feed(process, tty=False))]
+        try:
+            await tasks[0]
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
 async def _talk(
     server: Server, name: str, below: str, query: list[tuple[str, str]], stdin: bool, tty: bool, container: str
 ) -> int:
     if tty and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Failure("-t requires a terminal: run without -t", USAGE)
     async with connect(server) as client:
-        path = await _path(client, name, below)
+        path = await attachable_path(client, name, below)
         query += [("container", container)] if container else []
         return await talk(client, path, query, stdin=stdin, tty=tty)
 
@@ -82,7 +77,7 @@ async def talk(client: "Client", path: str, query: list[tuple[str, str]], *, std
             return await _join(process, stdin=stdin, tty=tty)
 
 
-async def _path(client: "Client", name: str, below: str) -> str:
+async def attachable_path(client: "Client", name: str, below: str) -> str:
     """Returns the path of the subresource of the named process. Raises Failure if the process does not support it."""
     from setpoint.cli.workloads.inventory import find, outputs, read_workloads, ref
 
@@ -199,6 +194,13 @@ def _raw_terminal(wanted: bool) -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
+async def _resize(process: "Process", columns: int, rows: int) -> None:
+    from setpoint.client.transport import TransportError
+
+    with suppress(TransportError):  # the process has just ended
+        await process.resize(columns, rows)
+
+
 @contextmanager
 def _resizes(process: "Process") -> Iterator[None]:
     """Sends the terminal size to the process, now and on each change."""
@@ -207,7 +209,7 @@ def _resizes(process: "Process") -> Iterator[None]:
 
     def send_size() -> None:
         columns, rows = os.get_terminal_size(sys.stdout.fileno())
-        task = loop.create_task(process.resize(columns, rows))
+        task = loop.create_task(_resize(process, columns, rows))
         telling.add(task)
         task.add_done_callback(telling.discard)
 

@@ -55,7 +55,7 @@ class Workload(NamedTuple):
     @property
     def called(self) -> str:
         """The display name: a replica is called by its number, `api.2`."""
-        return _replica(self.tree) or self.name
+        return replica_name(self.tree) or self.name
 
     @property
     def status(self) -> Object:
@@ -122,7 +122,8 @@ async def _list(client: Client, kind: str, labels: str) -> Sequence[Object]:
 
 
 def _workload(tree: Object, owned: Mapping[str, list[Object]], services: Mapping[str, Object]) -> Workload:
-    children = tuple(_workload(child, owned, services) for child in owned.get(meta.uid(tree), ()))
+    found = (_workload(child, owned, services) for child in owned.get(meta.uid(tree), ()))
+    children = tuple(sorted(found, key=_number))
     served = [services[name] for name in serves(tree) if name in services]
     judgement, unreachable = judged(tree), next(filter(None, map(listen_error, served)), "")
     if unreachable and judgement.is_settled:
@@ -134,13 +135,19 @@ def called(tree: Object) -> str:
     """Returns the display name of a workload: `api.2` is the second replica of `api`; a run has the name of its
     task.
     """
-    return _replica(tree) or meta.annotations(tree).get(TASK) or meta.name(tree)
+    return replica_name(tree) or meta.annotations(tree).get(TASK) or meta.name(tree)
 
 
-def _replica(tree: Object) -> str:
-    """Returns the display name of a replica, or an empty string for other objects."""
+def replica_name(tree: Object) -> str:
+    """Returns the display name of a replica, `api.2`, or an empty string for other objects."""
     name, _, number = meta.annotations(tree).get(DISPLAY_NAME, "").rpartition("-")
     return f"{name}.{number}" if name else ""
+
+
+def _number(workload: Workload) -> int:
+    """Returns the number of a replica; 0 for other workloads, which keep their order."""
+    number = replica_name(workload.tree).rpartition(".")[2]
+    return int(number) if number.isdecimal() else 0
 
 
 async def read_again(client: Client, workload: Workload) -> Workload | None:
@@ -200,6 +207,12 @@ def find(workloads: Sequence[Workload], name: str) -> list[Workload]:
     there = f"available workloads: {', '.join(known)}" if known else "no workloads are running"
     hint = did_you_mean(bare, (each.name for each in everything)) or there
     raise Failure(f"workload {name} not found; {hint}", NOT_FOUND)
+
+
+def find_all(workloads: Sequence[Workload], names: Sequence[str]) -> list[Workload]:
+    """Returns the workloads that some names select, each once, or all if no name is given. Raises Failure."""
+    found = [each for name in names for each in find(workloads, name)] if names else list(workloads)
+    return list({meta.uid(each.tree): each for each in found}.values())
 
 
 def in_groups(workloads: Sequence[Workload], groups: Sequence[str]) -> list[Workload]:

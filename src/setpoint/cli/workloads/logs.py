@@ -160,7 +160,7 @@ async def _workload(client: "Client", workload: "Workload", how: dict[str, Any])
 
     resource = await client.resource(ref(workload.kind))
     path = resource.path(name=workload.name, subresource="log")
-    return _Source(workload.name, path, tuple(_query(how)), workload.tree["metadata"]["uid"])
+    return _Source(workload.called, path, tuple(_query(how)), workload.tree["metadata"]["uid"])
 
 
 def _query(how: dict[str, Any]) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import click
 
 from setpoint.cli.output.formats import Form, output_option, write_objects
 from setpoint.cli.output.terminal import Terminal, echo, terminal
+from setpoint.cli.support.completion import workload_names
 from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.group_option import group_option
 
@@ -18,6 +19,7 @@ _HEADERS = ("NAME", "KIND", "STATE", "READY", "RESTARTS", "AGE")
 
 
 @click.command()
+@click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=workload_names)
 @click.option(
     "-l", "--selector", metavar="LABELS", default="", help="Selector (label query) to filter on, e.g. app=shop."
 )
@@ -25,20 +27,24 @@ _HEADERS = ("NAME", "KIND", "STATE", "READY", "RESTARTS", "AGE")
 @click.option("-a", "--all", "everything", is_flag=True, help="List replicas and runs on separate lines.")
 @output_option("json", "yaml", "name", "wide")
 @server_options
-def ps(selector: str, groups: tuple[str, ...], everything: bool, form: Form, server: Server) -> None:
-    """List workloads and their status.
+def ps(
+    names: tuple[str, ...], selector: str, groups: tuple[str, ...], everything: bool, form: Form, server: Server
+) -> None:
+    """List workloads and their status: the named ones, or all.
 
     The WHY column shows the reason if a workload is not ready: unmet dependencies, a failing probe, or the exit status
     and the time of the next restart.
     """
-    run(_ps(server, selector, groups, everything, form))
+    run(_ps(server, names, selector, groups, everything, form))
 
 
-async def _ps(server: Server, selector: str, groups: tuple[str, ...], everything: bool, form: Form) -> None:
-    from setpoint.cli.workloads.inventory import in_groups, read_workloads
+async def _ps(
+    server: Server, names: tuple[str, ...], selector: str, groups: tuple[str, ...], everything: bool, form: Form
+) -> None:
+    from setpoint.cli.workloads.inventory import find_all, in_groups, read_workloads
 
     async with connect(server) as client:
-        workloads = in_groups(await read_workloads(client, labels=selector), groups)
+        workloads = find_all(in_groups(await read_workloads(client, labels=selector), groups), names)
         now = client.clock.now()
     if not form.is_table:
         trees = [each.tree for workload in workloads for each in (workload, *(workload.children if everything else ()))]
@@ -76,7 +82,7 @@ def _row(workload: "Workload", indent: str, now: "datetime") -> list[Any]:
 
     judgement = workload.judgement
     return [
-        f"{indent}{workload.name}",
+        f"{indent}{workload.called}",
         f"Executable ×{workload.replicas}" if workload.kind == "ExecutableReplicaSet" else workload.kind,
         Cell(judgement.state, judgement.meaning),
         workload.ready,

@@ -10,6 +10,7 @@ import click
 
 from setpoint.cli.output.formats import Form, output_option, write_tree
 from setpoint.cli.output.terminal import echo, terminal
+from setpoint.cli.support.completion import workload_names
 from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.durations import seconds_option
 
@@ -30,26 +31,28 @@ class Usage(NamedTuple):
 
 
 @click.command()
+@click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=workload_names)
 @seconds_option("--interval", default="300ms", help="Measurement interval.")
 @click.option(
     "--sort", type=click.Choice(["name", "cpu", "memory"]), default="name", show_default=True, help="Sort order."
 )
 @output_option("json", "yaml")
 @server_options
-def top(interval: float | None, sort: str, form: Form, server: Server) -> None:
-    """Show the CPU and memory usage of workloads.
+def top(names: tuple[str, ...], interval: float | None, sort: str, form: Form, server: Server) -> None:
+    """Show the CPU and memory usage of workloads: of the named ones, or of all.
 
     100% is one CPU core. Processes include their descendants; the usage of containers comes from the container engine.
     Only this machine is measured, so that workloads of a remote server have no usage.
     """
-    run(_top(server, interval or 0.3, sort, form))
+    run(_top(server, names, interval or 0.3, sort, form))
 
 
-async def _top(server: Server, interval: float, sort: str, form: Form) -> None:
-    from setpoint.cli.workloads.inventory import outputs, read_workloads
+async def _top(server: Server, names: tuple[str, ...], interval: float, sort: str, form: Form) -> None:
+    from setpoint.cli.workloads.inventory import find_all, outputs, read_workloads
 
     async with connect(server) as client:
-        running = [each for workload in await read_workloads(client) for each in outputs(workload)]
+        workloads = find_all(await read_workloads(client), names)
+        running = [each for workload in workloads for each in outputs(workload)]
         rows = await _measured(client, running, interval)
     if sort != "name":
         rows.sort(key=lambda row: -row[sort])
@@ -78,7 +81,7 @@ async def _measured(client: "Client", running: "list[Workload]", interval: float
         after = await _sample(running, engine)
     return [
         {
-            "name": each.name,
+            "name": each.called,
             "kind": each.kind,
             "cpu": round(max(0.0, after[key].cpu - before[key].cpu) / elapsed * 100, 1),
             "memory": after[key].memory,

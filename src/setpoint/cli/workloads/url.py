@@ -1,5 +1,6 @@
 """`setpoint url` and `setpoint open`: print or open the URLs of services."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,9 @@ from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.errors import FAILED, NOT_FOUND, Failure
 
 if TYPE_CHECKING:
+    from setpoint.cli.workloads.inventory import Workload
     from setpoint.client.client import Client
+    from setpoint.objects.tree import Object
 
 
 @click.command()
@@ -27,7 +30,7 @@ def url(name: str | None, server: Server) -> None:
 
 async def _url(server: Server, name: str | None) -> None:
     async with connect(server) as client:
-        known = await _urls(client)
+        known = await _urls(client, replicas=name is not None)
     place = terminal()
     if name is None:
         if not known:
@@ -50,8 +53,9 @@ def _one(known: dict[str, str], name: str) -> str:
     return known[name]
 
 
-async def _urls(client: "Client") -> dict[str, str]:
-    """Returns the URL of each service by name, and of each workload with only one service."""
+async def _urls(client: "Client", *, replicas: bool = True) -> dict[str, str]:
+    """Returns the URL of each service by name, and of each workload with only one service; with `replicas`, also of
+    each replica."""
     from setpoint.cli.workloads.inventory import SERVICE, read_workloads, ref, url_of
     from setpoint.objects import meta
 
@@ -62,7 +66,27 @@ async def _urls(client: "Client") -> dict[str, str]:
     for service in services:
         address = url_of(service)
         found[meta.name(service)] = urls_by_address.get(address.partition("://")[2], address)
-    return found
+    return found | (await _replica_urls(client, workloads, services) if replicas else {})
+
+
+async def _replica_urls(client: "Client", workloads: "list[Workload]", services: "Sequence[Object]") -> dict[str, str]:
+    """Returns the URL of each replica, by its number (api.2), at which its process listens."""
+    from setpoint.cli.workloads.inventory import ref, url_of
+    from setpoint.objects import meta
+
+    replicas = {
+        meta.uid(child.tree): child for each in workloads if each.kind != "Task" for child in (each, *each.children)
+    }
+    schemes = {meta.name(service): url_of(service).partition("://")[0] for service in services}
+    found: dict[str, list[str]] = {}
+    for endpoint in (await client.list(ref("Endpoint"))).items if replicas else ():
+        for owner in meta.owner_references(endpoint):
+            child = replicas.get(owner["uid"])
+            if child is not None and child.called != child.name:
+                spec = endpoint["spec"]
+                scheme = schemes.get(spec["serviceName"]) or "tcp"
+                found.setdefault(child.called, []).append(f"{scheme}://{spec['address']}:{spec['port']}")
+    return {name: urls[0] for name, urls in found.items() if len(urls) == 1}
 
 
 @click.command("open")

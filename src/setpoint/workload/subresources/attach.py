@@ -42,7 +42,7 @@ _MOST_UNSEEN = 4 << 20
 
 
 class AttachEndpoint:
-    """Serves attach for Executables and ContainerExecs."""
+    """Serves attach for Executables, ContainerExecs, and Containers with a terminal."""
 
     def __init__(self, workloads: Callable[[], Workloads | None]) -> None:
         self._workloads = workloads
@@ -56,14 +56,19 @@ class AttachEndpoint:
         if resource.kind == "ContainerExec":
             spoken = await self._command(workloads, context, tree)
             return Response(200, "text/plain", spoken, [(PROTOCOL, chosen)])
+        if resource.kind == "Container":
+            container = workloads.containers.find(meta.uid(tree))
+            if container is None or container.last_screen is None:
+                hint = "see its log instead" if "terminal" not in tree["spec"] else "it has not started"
+                raise BadRequest(f"{name} has no terminal: {hint}")
+            return Response(200, "text/plain", _terminal(container.last_screen), [(PROTOCOL, chosen)])
         execution = workloads.executables.find(meta.uid(tree))
+        screen = execution.last_screen if execution is not None else None
+        if screen is not None:
+            return Response(200, "text/plain", _terminal(screen), [(PROTOCOL, chosen)])
         if execution is None or execution.run is None:
             raise _not_running(name, tree)
         run = execution.run
-        if (screen := run.screen) is not None:
-            typed = ClientInput(screen.write, resize=partial(_resize, screen))
-            shown = Conversation([partial(_shown, screen)], typed, partial(_exit_code, run))
-            return Response(200, "text/plain", shown, [(PROTOCOL, chosen)])
         stdin = run.running.stdin if run.running is not None else None
         if is_requested(context, "stdin") and stdin is None:
             raise BadRequest(f"{name} has no open standard input: set spec.stdin to true, and restart it")
@@ -82,6 +87,16 @@ class AttachEndpoint:
             raise BadRequest(f"{name} has no open standard input: create one with spec.stdin set to true")
         listener = client_input(command.started, tty=False) if listens else None
         return Conversation(_all_outputs(workloads, tree), listener, partial(_command_code, command))
+
+
+def _terminal(screen: Screen) -> Conversation:
+    """Returns a conversation with a terminal. After the end of the program, shows its last output and exit code."""
+
+    async def code() -> int | None:
+        return screen.code
+
+    typed = ClientInput(screen.write, resize=partial(_resize, screen))
+    return Conversation([partial(_shown, screen)], typed, code)
 
 
 def _not_running(name: str, tree: Object) -> BadRequest:

@@ -1,6 +1,7 @@
 """`…/containers/name/exec`: runs a command in a running container, by the channels of Kubernetes.
 
-The parameters are those of `kubectl exec`: `command`, once for each word, `stdin`, `stdout`, `stderr` and `tty`.
+The parameters are those of `kubectl exec`: `command`, once for each word, `stdin`, `stdout`, `stderr` and `tty`; and
+three of our own: `env` (NAME=VALUE, once for each variable), `workingDirectory` and `user`.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -53,7 +54,17 @@ class ExecEndpoint:
         if life is None or engine is None or life.state != "Running":
             state = (tree.get("status") or {}).get("state") or "it has not started"
             raise BadRequest(f"{resource.kind} {meta.name(tree)} is not running: {state}")
-        request = _ExecRequest(life.id, tuple(command), is_requested(context, "stdin"), is_requested(context, "tty"))
+        env = tuple(context.query.get("env") or ())
+        if wrong := next((each for each in env if not each.partition("=")[0] or "=" not in each), None):
+            raise BadRequest(f"env: invalid value {wrong!r}: expected NAME=VALUE")
+        request = _ExecRequest(
+            life.id,
+            tuple(command),
+            is_requested(context, "stdin"),
+            is_requested(context, "tty"),
+            env,
+            *((context.query.get(name) or [""])[0] for name in ("workingDirectory", "user")),
+        )
         return Response(200, "text/plain", _Executed(engine, request), [(PROTOCOL, chosen)])
 
 
@@ -64,6 +75,9 @@ class _ExecRequest(NamedTuple):
     command: tuple[str, ...]
     stdin: bool
     tty: bool
+    env: tuple[str, ...] = ()
+    directory: str = ""
+    user: str = ""
 
 
 class _Executed:
@@ -73,10 +87,12 @@ class _Executed:
         self._engine, self._request = engine, request
 
     async def run(self, sink: Sink) -> None:
-        container, command, stdin, tty = self._request
+        container, command, stdin, tty, env, directory, user = self._request
         messages = ClientMessages(sink)
         try:
-            async with self._engine.containers.exec(container, command, stdin=stdin, tty=tty) as run:
+            async with self._engine.containers.exec(
+                container, command, env=env, directory=directory, user=user, stdin=stdin, tty=tty
+            ) as run:
                 listener = client_input(run, tty=tty) if stdin or tty else None
                 await Conversation([lambda: _output(run)], listener, run.exit_code).exchange(sink, messages)
         except EngineError as error:

@@ -27,7 +27,7 @@ class WorkloadEndpoints:
             *(Extension(GROUP, _PLURALS[kind], log.NAME, {"get": logs.get}) for kind in log.SOURCES),
             *(
                 Extension(GROUP, _PLURALS[kind], attach.NAME, {"get": attached.connect, "create": attached.connect})
-                for kind in ("Executable", "ContainerExec")
+                for kind in ("Executable", "Container", "ContainerExec")
             ),
             Extension(GROUP, "containers", container_exec.NAME, {"get": executed.connect, "create": executed.connect}),
         )

@@ -37,7 +37,8 @@ class ContainerTerminal:
     async def begin(self, uid: str) -> None:
         """Opens the socket and attaches to the container. Raises StartError or EngineError."""
         path = str(self._machine.path(self._spec.uds_path)) if self._spec.uds_path else ""
-        path = path or str(self._machine.directory / f"terminal-{uid}.sock")
+        assert self._machine.terminals is not None
+        path = path or self._machine.terminals.socket_path(uid)
         self._bridge = await open_bridge(self.screen, self._spec, path, self._machine.clock)
         attached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reading = asyncio.ensure_future(self._read(attached))

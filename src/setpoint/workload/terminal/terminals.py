@@ -77,7 +77,7 @@ class Terminals:
             raise StartError("NoTerminal", f"cannot open a pseudo-terminal ({error.strerror})", remedy) from None
         screen = Screen(pty, size)
         try:
-            path = str(self._machine.path(spec.uds_path)) if spec.uds_path else self._path(execution.uid)
+            path = str(self._machine.path(spec.uds_path)) if spec.uds_path else self.socket_path(execution.uid)
             bridge = await open_bridge(screen, spec, path, self._machine.clock)
         except BaseException:
             pty.close()
@@ -108,7 +108,7 @@ class Terminals:
         if self._own is not None:
             self._own.cleanup()
 
-    def _path(self, uid: str) -> str:
+    def socket_path(self, uid: str) -> str:
         """Returns the default path of a terminal's socket: in the directory of the control plane, unless the path would
         be too long."""
         name = f"terminal-{uid}.sock"

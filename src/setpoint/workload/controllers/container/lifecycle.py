@@ -22,6 +22,7 @@ from setpoint.workload.probes.verdict import health_of
 
 if TYPE_CHECKING:
     from setpoint.workload.terminal.container_terminal import ContainerTerminal
+    from setpoint.workload.terminal.screen import Screen
 
 # The name of the engine's health check among the probe results.
 RUNTIME = "__runtime"
@@ -66,6 +67,8 @@ class ContainerWorkload(WorkloadState):
     progress: str = ""
     # The terminal of the container.
     screen: "ContainerTerminal | None" = None
+    # The screen of the last terminal, which stays after the end for viewers that come late.
+    last_screen: "Screen | None" = None
     networks: list[str] = field(default_factory=list)
     # The counts of the files that were copied into the container.
     sync: SyncStatus | None = None

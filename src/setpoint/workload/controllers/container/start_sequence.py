@@ -320,6 +320,7 @@ class ContainerStart:
         terminal = self._workload.screen = ContainerTerminal(
             self._machine, self._engine, container, self._wanted.terminal
         )
+        self._workload.last_screen = terminal.screen
         try:
             await terminal.begin(self._workload.uid)
             await self._engine.containers.start(container)

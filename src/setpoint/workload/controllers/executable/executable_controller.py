@@ -326,7 +326,7 @@ class Executables:
                 continue
             if run is None:
                 return _HELD_SECONDS
-            execution.run = run
+            execution.run, execution.last_screen = run, run.screen
             run.exited.add_done_callback(lambda _: self.wake(execution.name))
             wake = partial(self.wake, execution.name)
             monitor = spec.monitor_pid, spec.monitor_timestamp

@@ -10,6 +10,7 @@ from setpoint.workload.kinds.executable import FINAL, ExecutableSpec, Executable
 from setpoint.workload.kinds.parts import HealthStatus
 from setpoint.workload.process.command import Exit
 from setpoint.workload.proxy.ports import Reservation
+from setpoint.workload.terminal.screen import Screen
 
 # The offset of exit codes for processes ended by a signal, as in shells.
 _SIGNALLED = 128
@@ -21,6 +22,8 @@ class Execution(WorkloadState):
 
     state: ExecutableState = ""
     run: ExecutableRun | None = None
+    # The screen of the last terminal, which stays after the end for viewers that come late.
+    last_screen: Screen | None = None
     stopping: "asyncio.Task[str] | None" = None
     # The ended run whose child processes may still run, the task that ends them, and those that could not be ended.
     left_behind: ExecutableRun | None = None

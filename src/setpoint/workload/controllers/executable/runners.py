@@ -22,5 +22,8 @@ class Runner(Protocol):
 class Terminals(Protocol):
     """Runs Executables in terminals."""
 
+    def socket_path(self, uid: str) -> str:
+        """Returns the default path of the socket of a workload's terminal."""
+
     async def start(self, obj: Executable, execution: Execution, command: Command) -> ExecutableRun:
         """Starts an Executable. Raises StartError."""
