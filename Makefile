@@ -129,6 +129,7 @@ data: $(READY)
 	$(BIN)/python -m tools.column_texts
 	$(BIN)/python -m tools.protobuf_tables
 	$(BIN)/python -m tools.api_stubs
+	$(BIN)/python -m tools.compose_schema
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Setpoint needs Python 3.11 or newer; run: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.app.compose.case_files import Case, answer, differences
+from tests.app.compose.fuzz_texts import TextGenerator
 
 from setpoint.app.compose.project import ComposeError
 
@@ -363,13 +364,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--texts", action="store_true", help="unusual texts instead of compositions")
     parser.add_argument("--show", type=int, default=10)
     options = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="compose-fuzz-"))
     asked = []
     for number in range(options.count):
         place = root / f"p{number}"
-        files, fields = Generator(f"{options.seed}-{number}").files()
+        generator = TextGenerator if options.texts else Generator
+        files, fields = generator(f"{options.seed}-{number}").files()
         for name, text in files.items():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(text)

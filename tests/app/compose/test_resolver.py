@@ -223,3 +223,25 @@ def test_a_file_that_includes_itself_through_many_files_is_refused() -> None:
 
     assert problem.file == "/app/b.yaml"
     assert "includes itself" in problem.text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("export \n\nA=1\n", {"A": "1"}),
+        ("A='x'\nexport B=$A\n", {"A": "x", "B": "x"}),
+        ("A=1 #c\nB=1#c\n", {"A": "1", "B": "1#c"}),
+    ],
+)
+def test_files_of_variables_are_read_as_by_compose(text: str, value: dict[str, str]) -> None:
+    files = {"compose.yaml": "services: {a: {image: a, env_file: a.env}}", "a.env": text}
+
+    assert _resolved(files).services["a"]["environment"] == value
+
+
+def test_a_port_zero_and_a_missing_name_of_a_variable_are_refused() -> None:
+    (problem,) = _problems({"compose.yaml": "services: {a: {image: a, ports: ['0']}}"})
+    assert "is 0" in problem.text
+
+    (problem,) = _problems({"compose.yaml": "services: {a: {image: a, env_file: a.env}}", "a.env": "export "})
+    assert problem[:2] == ("/app/a.env", 1)

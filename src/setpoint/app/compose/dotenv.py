@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from setpoint.app.compose.template import Lookup, TemplateError, substitute
 
-_EXPORT = re.compile(r"export\s+")
+_EXPORT = re.compile(r"export\s")
 _SPACE = "\t\v\f\r \x85\xa0"
 _ESCAPE = re.compile(r'\\(?:[abcfnrtv$"\\]|0\d{0,3})')
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\", '"': '"'}
@@ -61,9 +61,12 @@ class _Parser:
 
     def _name(self) -> tuple[str, bool]:
         text = self._text
-        if found := _EXPORT.match(text, self._at):
-            self._at = found.end()
+        if _EXPORT.match(text, self._at):
+            self._at += len("export")
+            self._spaces()
         start = at = self._at
+        if start == len(text):
+            raise self._fault(start, "the name of the variable is missing; write NAME=value")
         while at < len(text):
             char = text[at]
             if char in "=:\n":

@@ -22,6 +22,8 @@ def ports(spec: str) -> list[dict[str, Any]]:
     if protocol not in _PROTOCOLS:
         raise ValueError(f"the protocol of the port {spec!r} is not allowed; allowed are {', '.join(_PROTOCOLS)}")
     first, last = _range(number, spec)
+    if not first:
+        raise ValueError(f"the port {spec!r} of the container is 0; write a number from 1")
     host_first, host_last = _range(host, spec) if host else (0, 0)
     if host and last - first != host_last - host_first and first != last:
         raise ValueError(f"the ranges of the port {spec!r} differ in size; use ranges of the same size")

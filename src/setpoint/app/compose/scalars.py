@@ -53,7 +53,7 @@ def plain_value(text: str) -> Any:
         return text
     if text in _NOT_FINITE:
         return _NOT_FINITE[text]
-    plain = text.replace("_", "")
+    plain = text.replace("_", "") if text[0] != "." else text
     for pattern, base in _INTEGERS:
         if pattern.fullmatch(plain):
             number = int(_PREFIX.sub(r"\1", plain), base)
