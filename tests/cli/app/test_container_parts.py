@@ -76,6 +76,7 @@ def test_commands_in_a_container_and_one_offs_beside_it(place: Shop) -> None:
     assert (ran.code, ran.stdout) == (4, "12\nkept\nfirst")
     ran = place.run("run", "--service", "db", "--entrypoint", "echo", "hello", "-n")
     assert (ran.code, ran.stdout) == (0, "hello -n\n")
+    assert "use `setpoint exec -T`" in place.run("run", "--service", "db", "-i", "cat").stderr
     assert len(json.loads(place.run("ps", "-o", "json").stdout)["items"]) == 1
     for words in (("exec", "db"), ("run", "--service", "db")):
         command = shlex.join(

@@ -67,6 +67,7 @@ def test_a_command_beside_a_process_has_its_environment_directory_and_exit_code(
 def test_options_of_exec_change_environment_and_directory_and_pass_input(place: Shop) -> None:
     ran = fed(place, "hello\n", "exec", "-i", "-e", "A=1", "-w", "/", "api.2", "sh", "-c", "cat; echo $A; pwd")
     assert ran == (0, "hello\n1\n/\n", "")
+    assert fed(place, "hello\n", "exec", "-T", "api", "cat") == (0, "hello\n", "")
     assert place.run("exec", "--index", "2", "api", "true").code == 0
     missing = place.run("exec", "--index", "3", "api", "true")
     assert (missing.code, "api has no replica 3: available: api.1, api.2" in missing.stderr) == (3, True)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from setpoint.cli.output.terminal import echo
-from setpoint.cli.support.errors import FAILED, Failure
+from setpoint.cli.support.errors import FAILED, USAGE, Failure
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -31,6 +31,8 @@ async def run_one_off(
     from setpoint.session.one_off import ONE_OFF_OF, one_off
 
     made = one_off(service, "", how, free_port)
+    if made["kind"] == "Container" and how.stdin and how.terminal is None:
+        raise Failure("-i without a terminal applies to processes: for a container, use `setpoint exec -T`", USAGE)
     made["metadata"]["name"] = f"{meta.annotations(made)[ONE_OFF_OF]}-{word}-{SystemIds().suffix()}"
     created: Object = await client.create(made)
     try:

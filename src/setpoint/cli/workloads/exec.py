@@ -32,7 +32,7 @@ class ExecOptions(NamedTuple):
 @click.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("-i", "--stdin", is_flag=True, help="Pass stdin to the command. [default: with a terminal]")
 @click.option("-t", "--tty", is_flag=True, help="Use a terminal. [default: if stdin and stdout are one]")
-@click.option("-T", "--no-tty", is_flag=True, help="Do not use a terminal.")
+@click.option("-T", "--no-tty", is_flag=True, help="Pass stdin, but do not use a terminal.")
 @click.option("-e", "--env", multiple=True, metavar="NAME=VALUE", help="Set a variable (repeatable).")
 @click.option("-w", "--workdir", "directory", default="", metavar="DIR", help="Working directory of the command.")
 @click.option("-u", "--user", default="", metavar="NAME", help="User of the command, in a container.")
@@ -62,13 +62,13 @@ def exec_(
 
     \b
       setpoint exec db psql -U postgres
-      setpoint exec -T db pg_dump shop > shop.sql
+      setpoint exec -T db psql shop < shop.sql
       setpoint exec api.2 -- env
     """
     words = command[1:] if command[:1] == ("--",) else command
     if not words:
         raise Failure("no command specified, e.g. setpoint exec db -- ls", USAGE)
-    stdin, tty = terminal_options(stdin, tty, no_tty)
+    stdin, tty = terminal_options(stdin or no_tty, tty, no_tty)
     how = ExecOptions(stdin, tty, env, directory, user, index, container)
     sys.exit(run(_exec(server, name, words, how)))
 
