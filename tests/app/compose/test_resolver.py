@@ -1,5 +1,7 @@
 """Positions, messages and options of the resolver, beyond the comparison with compose-go."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +247,29 @@ def test_a_port_zero_and_a_missing_name_of_a_variable_are_refused() -> None:
 
     (problem,) = _problems({"compose.yaml": "services: {a: {image: a, env_file: a.env}}", "a.env": "export "})
     assert problem[:2] == ("/app/a.env", 1)
+
+
+def test_the_environment_is_not_used_without_interpolation() -> None:
+    files = {
+        "compose.yaml": """
+services:
+  map: {image: a, environment: {SET: , OTHER: x}, env_file: "${FILE:-a.env}", build: {args: {SET: }}}
+  list: {image: a, environment: [SET, OTHER=x], env_file: absent.env, build: {args: [SET]}}
+""",
+    }
+
+    services = _resolved(files, {"SET": "value"}, interpolate=False).services
+
+    for name in ("map", "list"):
+        assert services[name]["environment"] == {"SET": None, "OTHER": "x"}
+        assert services[name]["build"]["args"] == {"SET": None}
+    assert services["map"]["env_file"] == [{"path": "${FILE:-a.env}"}]
+    assert services["list"]["env_file"] == [{"path": "/app/absent.env"}]
+
+
+def test_an_app_without_compose_files_does_not_import_the_resolver() -> None:
+    program = "import sys, setpoint.app.loader, setpoint.app.reader; print('setpoint.app.compose' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+
+    assert done.stdout == "False\n"

@@ -104,7 +104,8 @@ class Loader:
         self.problems += defaults.check(tree)
         self.stop()
         LocalPaths(directory if base is None else base, self._home).resolve(tree)
-        _resolve_lists(tree, environment)
+        if self._interpolate:
+            _resolve_lists(tree, environment)
         return tree
 
     def _taken(self, file: str) -> list[Document]:

@@ -91,8 +91,8 @@ _INHERITED = frozenset(
 )
 
 
-def normalize(tree: Any, name: str, environment: Mapping[str, str], problems: list[Problem]) -> None:
-    """Completes a project, in place."""
+def normalize(tree: Any, name: str, environment: Mapping[str, str] | None, problems: list[Problem]) -> None:
+    """Completes a project, in place. Without an environment, variables that have their values from there stay empty."""
     _add_networks(tree)
     for section in ("services", "jobs"):
         for service in (tree.get(section) or {}).values():
@@ -122,7 +122,7 @@ def _add_networks(tree: Any) -> None:
         networks["default"] = None
 
 
-def _complete(service: Any, environment: Mapping[str, str], problems: list[Problem]) -> None:
+def _complete(service: Any, environment: Mapping[str, str] | None, problems: list[Problem]) -> None:
     if service.get("pull_policy") == "if_not_present":
         service["pull_policy"] = "missing"
     build = service.get("build")
@@ -131,9 +131,9 @@ def _complete(service: Any, environment: Mapping[str, str], problems: list[Probl
             build["context"] = "."
         if build.get("dockerfile") is None and build.get("dockerfile_inline") is None:
             build["dockerfile"] = "Dockerfile"
-        if "args" in build:
+        if "args" in build and environment is not None:
             build["args"] = _with_values(build["args"], environment, keep=False)
-    if "environment" in service:
+    if "environment" in service and environment is not None:
         service["environment"] = _with_values(service["environment"], environment, keep=True)
     _add_dependencies(service)
     for volume in service.get("volumes") or ():

@@ -58,7 +58,8 @@ def resolve(
 
     Without `files`, COMPOSE_FILE and then the default names in the directory and its parents are used. Names of files
     are relative to `directory`; relative paths inside the files are relative to the directory of the first file. With
-    `interpolate=False` references to variables stay in the texts.
+    `interpolate=False` references to variables stay in the texts, variables without a value stay empty, and files of
+    variables stay in `env_file`.
     """
     loader = Loader(read, environ.get("HOME", ""), interpolate=interpolate)
     environment = dict(environ)
@@ -115,7 +116,7 @@ class _Resolution:
         self._tree = tree = loader.load(self._files, str(self._directory), environment)
         if not tree:
             raise ComposeError([Problem(self._files[0], 1, 1, "", "the file is empty; begin with services:")])
-        normalize(tree, name, environment, loader.problems)
+        normalize(tree, name, environment if self._interpolate else None, loader.problems)
         services = self._converted("services", shapes.SERVICE)
         jobs = self._converted("jobs", shapes.JOB)
         resources = {section: self._converted(section, shape) for section, shape in _RESOURCES.items()}
@@ -128,7 +129,8 @@ class _Resolution:
         completed = ServiceFiles(loader, environment, self._place)
         for each, service in enabled.items():
             _agree_on_scale(service)
-            completed.complete(each, service)
+            if self._interpolate:
+                completed.complete(each, service)
         loader.stop()
         extensions = {key: plain_tree(value) for key, value in tree.items() if key.startswith("x-")}
         return Project(
