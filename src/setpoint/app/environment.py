@@ -51,6 +51,14 @@ def read_environment(
     return made
 
 
+def default_variables(directory: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables of the file .env, if there is one, overridden by the environment. Raises Mistakes."""
+    found: list[Fault] = []
+    variables = _variables(AppFile(), directory, environ, found)
+    refuse(found)
+    return variables
+
+
 def _variables(app: AppFile, directory: Path, environ: Mapping[str, str], found: list[Fault]) -> dict[str, str]:
     """Returns the variables of the env files, overridden by the environment."""
     variables: dict[str, str] = {}

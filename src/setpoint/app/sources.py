@@ -101,4 +101,12 @@ def read_source(
         if not files and file.name not in COMPOSE_FILES and not environ.get("COMPOSE_FILE"):
             files = (str(file),)
         return read_compose(file.parent, environ, files=files, env_files=options.env_files, profiles=profiles)
+    if kind == "process-compose":
+        from setpoint.app.from_process_compose import read_process_compose
+
+        return read_process_compose(file, environ, tuple(profiles))
+    if kind == "procfile":
+        from setpoint.app.from_procfile import read_procfile
+
+        return read_procfile(file, environ)
     return reader.read_app(file, profiles, lenient=True)

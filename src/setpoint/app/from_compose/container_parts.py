@@ -4,8 +4,8 @@ import os.path
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from setpoint.app.foreign_fields import Fields, several, without_empty
 from setpoint.app.forms import SCHEMES
-from setpoint.app.from_compose.fields import Fields, several, without_empty
 from setpoint.app.reader import app_name
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Object

@@ -2,12 +2,14 @@
 
 import os.path
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from setpoint.app.compose.project import Project
+from setpoint.app.foreign_fields import Fields, Notes, as_reference, several, without_empty
 from setpoint.app.from_compose.container_parts import relative
-from setpoint.app.from_compose.fields import Fields, Notes, as_reference, several, without_empty
 from setpoint.app.from_compose.names import Names, clashes
+from setpoint.app.from_compose.places import place
 from setpoint.app.from_compose.service import Surroundings, service
 from setpoint.app.from_compose.unsupported import SERVICE, TOP_LEVEL
 from setpoint.app.reader import app_name
@@ -36,7 +38,7 @@ class _Conversion:
 
     def __init__(self, project: Project, directory: str, references: bool) -> None:
         self._project, self._directory, self._references = project, directory, references
-        self._notes = Notes(project)
+        self._notes = Notes(partial(place, project))
         self._names = Names(project.name, fixed=not references)
         self._text: Callable[[str], str] = as_reference if references else written
 

@@ -33,7 +33,7 @@ def places(project: Project) -> Callable[[Path], str]:
     }
 
     def where(path: Path) -> str:
-        return _place(project, _original(path, names))
+        return place(project, _original(path, names))
 
     return where
 
@@ -51,6 +51,7 @@ def _original(path: Path, names: Mapping[tuple[str, str], str]) -> Path:
     return section, original, field, *inner
 
 
-def _place(project: Project, path: Path) -> str:
+def place(project: Project, path: Path) -> str:
+    """Returns file, line and column of a path of the project."""
     file, line, column = project.locate(path)
     return f"{file}:{line}:{column}" if line else file

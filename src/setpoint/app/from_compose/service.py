@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from setpoint.app.foreign_fields import Fields, several, without_empty
 from setpoint.app.from_compose import container_parts
-from setpoint.app.from_compose.fields import Fields, several, without_empty
 from setpoint.app.from_compose.names import Names
 from setpoint.app.from_compose.unsupported import DEPLOY, RESERVATIONS, SERVICE
 from setpoint.app.reader import app_name

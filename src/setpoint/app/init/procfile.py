@@ -4,13 +4,10 @@ import re
 
 from setpoint.app.init.directory import PROCFILES, Listing
 from setpoint.app.init.draft import Draft, python_files
+from setpoint.app.procfile_lines import lines, reads_port
 from setpoint.app.reader import app_name
 from setpoint.app.references import written
 from setpoint.objects.tree import Object
-
-_LINE = re.compile(r"([A-Za-z0-9_-]+)\s*:\s*(.+)")
-_PORT = re.compile(r"\$(PORT\b|\{PORT[}:])")
-
 
 # Commands that reload by themselves after changes.
 _RELOADS = re.compile(
@@ -26,11 +23,8 @@ def convert(listing: Listing, draft: Draft) -> None:
         return
     draft.record_source(file)
     release = ""
-    for line in listing[file].splitlines():
-        found = _LINE.fullmatch(line.strip())
-        if found is None or line.lstrip().startswith("#"):
-            continue
-        name, run = app_name(found[1]), written(found[2].strip())
+    for line in lines(listing[file]):
+        name, run = app_name(line.name), written(line.command)
         fields: Object = {"run": run}
         if ".env" in listing:
             # The tools that run Procfiles load the variables of .env.
@@ -40,10 +34,10 @@ def convert(listing: Listing, draft: Draft) -> None:
             draft.task(name, {**fields, "auto": True}, "The release phase: runs before the services.")
             continue
         comments = []
-        if name == "web" or _PORT.search(found[2]):
+        if reads_port(line):
             fields |= {"env": {"PORT": "${port.http}"}, "ports": {"http": "auto"}}
             comments.append("Gets a free port as $PORT; `setpoint url` shows the address.")
-        if (watched := _sources(found[2], listing)) is not None:
+        if (watched := _sources(line.command, listing)) is not None:
             fields["watch"] = python_files(watched)
             comments.append("Restarted when a file changes.")
         draft.service(name, fields, *comments)

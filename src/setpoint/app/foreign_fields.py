@@ -1,11 +1,10 @@
-"""Reads the fields of a Compose file one by one, and reports every field that was not read."""
+"""Reads the fields of another tool's file one by one, and reports every field that was not read."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from setpoint.app.compose.project import Project
 from setpoint.app.references import written
 from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Mistake, Path, path_text
@@ -30,20 +29,15 @@ def as_reference(text: str) -> str:
 
 @dataclass
 class Notes:
-    """The settings without an effect, each with its place in the file."""
+    """The settings without an effect, each with its place in the file: `place` returns file, line and column."""
 
-    project: Project
+    place: Callable[[Path], str]
     found: list[Mistake] = field(default_factory=list)
 
     def add(self, path: Path, message: str) -> None:
         mistake = Mistake(self.place(path), path_text(path), message)
         if mistake not in self.found:
             self.found.append(mistake)
-
-    def place(self, path: Path) -> str:
-        """Returns file, line and column of a path."""
-        file, line, column = self.project.locate(path)
-        return f"{file}:{line}:{column}" if line else file
 
 
 class Fields:
