@@ -23,7 +23,8 @@ def test_what_is_proposed_becomes_objects_that_the_server_takes(
     tmp_path: Path, served: Plane, case: dict[str, Any]
 ) -> None:
     file = written(tmp_path, propose(case["files"], "shop").text, {"key.txt": "k"})
-    for tree in rendered(file, {"DB": "d", "TOKEN": "t"}, ("full",) if "profiles" in file.read_text() else ()):
+    profile = next((name for name in ("full", "disabled") if f"- {name}\n" in file.read_text()), "")
+    for tree in rendered(file, {"DB": "d", "TOKEN": "t"}, (profile,) if profile else ()):
         served.run(served.client.create(tree, dry_run=True))
 
 

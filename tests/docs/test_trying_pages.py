@@ -17,7 +17,7 @@ PAGES["README"] = blocks(ROOT / "README.md")
 # Examples of single commands are about whatever their reader has: test_command_examples looks at those.
 PAGES["commands"] = [block for block in PAGES["commands"] if block.kind != "sh"]
 TRIED = [name for name, found in PAGES.items() if any(block.kind in ("console", "sh") for block in found)]
-CONTAINERS = {"from-compose"}
+CONTAINERS = {"from-compose", "from-skaffold"}
 # Nobody marks a block lightly: each is here once more, with its reason.
 NOT_RUN = {
     "quick-start": ["needs a package registry"],

@@ -9,6 +9,7 @@ from setpoint.app.disk import missing
 from setpoint.app.environment import read_environment
 from setpoint.app.faults import Where, in_order, refuse
 from setpoint.app.model import AppFile
+from setpoint.app.ports import with_numbers
 from setpoint.app.render import render
 from setpoint.app.sources import NO_OPTIONS, SourceOptions, read_source
 from setpoint.objects.tree import Object
@@ -52,16 +53,18 @@ def load_app(
             found.extend(mistakes.found)
             return None
 
-    attempt(lambda: refuse(check(app), where))
+    environment = attempt(lambda: read_environment(app, directory, environ, session, where, variables))
+    unread, found = found, []
+    app, faults = with_numbers(app, environment.variables if environment is not None else environ)
+    attempt(lambda: refuse([*faults, *check(app)], where))
     # Other faults of a part may result from its unknown fields, and are not reported.
     found = [*unknown, *(each for each in found if _part(each) not in set(map(_part, unknown)))]
     well_formed = not found
-    environment = attempt(lambda: read_environment(app, directory, environ, session, where, variables))
     objects = attempt(lambda: render(app, environment, where)) if environment is not None and well_formed else None
     if on_this_machine and (well_formed or unknown):
         attempt(lambda: refuse(missing(app, directory, environ), where))
-    if objects is None or found:
-        raise Mistakes(in_order(found))
+    if objects is None or found or unread:
+        raise Mistakes(in_order([*unread, *found]))
     return LoadedApp(app, directory, files, where, objects, notes)
 
 

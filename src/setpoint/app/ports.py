@@ -3,10 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from setpoint.app import forms
 from setpoint.app.commands import command, words
+from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Service, Workload
 from setpoint.app.references import BadReference, ValueReference, parse
+from setpoint.objects.typedyaml import Path
 
 
 class ServedPort(NamedTuple):
@@ -34,6 +38,39 @@ def all_ports(app: AppFile) -> Ports:
         name: {port: _served(app, name, service, port) for port in service.ports}
         for name, service in app.services.items()
     }
+
+
+def with_numbers(app: AppFile, variables: Mapping[str, str]) -> tuple[AppFile, list[Fault]]:
+    """Returns the app with references to variables in its ports replaced by their values, and the faults."""
+    faults: list[Fault] = []
+
+    def number(value: str, path: Path) -> str:
+        try:
+            return "".join(part if isinstance(part, str) else _variable(part, variables) for part in parse(value))
+        except BadReference as error:
+            faults.append((path, str(error)))
+            return "auto"
+
+    def ports(name: str, service: Service) -> Service:
+        if not any(isinstance(port, str) and "${" in port for port in service.ports.values()):
+            return service
+        made = {
+            key: number(port, ("services", name, "ports", key)) if isinstance(port, str) else port
+            for key, port in service.ports.items()
+        }
+        return msgspec.structs.replace(service, ports=made)
+
+    services = {name: ports(name, service) for name, service in app.services.items()}
+    return msgspec.structs.replace(app, services=services), faults
+
+
+def _variable(reference: ValueReference, variables: Mapping[str, str]) -> str:
+    if len(reference.path) != 2 or reference.path[0] != "env":
+        raise BadReference(f"{reference}: a port can only refer to ${{env.NAME}}")
+    value = variables.get(reference.path[1]) or reference.default
+    if not value:
+        raise BadReference(f"the variable {reference.path[1]} is not set; write ${{env.{reference.path[1]}:-8080}}")
+    return value
 
 
 def object_name(service: str, port: str) -> str:

@@ -14,7 +14,7 @@ from setpoint.app.container_args import shares_with
 from setpoint.app.environment import AppEnvironment
 from setpoint.app.faults import Fault, Where, nowhere, refuse
 from setpoint.app.model import AppFile, Ipam, Network, Service, Task, Volume
-from setpoint.app.ports import Ports, ServedPort, all_ports
+from setpoint.app.ports import Ports, ServedPort, all_ports, with_numbers
 from setpoint.app.specs import Specs, engine_labels, volume_name, without_empty
 from setpoint.app.values import User, Values
 from setpoint.app.watches import Watches
@@ -37,7 +37,8 @@ _OVERLAPS = {"allow": "Allow", "forbid": "Forbid", "replace": "Replace"}
 
 def render(app: AppFile, environment: AppEnvironment, where: Where = nowhere) -> list[Object]:
     """Returns the objects of an app with its profiles applied. Raises Mistakes."""
-    refuse(check(app), where)
+    app, faults = with_numbers(app, environment.variables)
+    refuse([*faults, *check(app)], where)
     rendering = _Rendering(app, environment)
     objects = rendering.everything()
     refuse(rendering.faults, where)

@@ -29,7 +29,7 @@ def ports(fields: Fields, *, fixed: bool, replicated: bool) -> Object:
             continue
         made: Object = {"port": int(target)}
         host = str(port.take("published", ""))
-        if "-" in host:
+        if "-" in host and "$" not in host:
             host = host.partition("-")[0]
             port.note("published", f"one port of the range is published: {host}")
         if host and host != "0":

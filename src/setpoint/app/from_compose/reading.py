@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from setpoint.app.compose.project import ComposeError, Project
+from setpoint.app.compose.project import ComposeError, Project, Reader
 from setpoint.app.compose.resolver import resolve
 from setpoint.app.from_compose.conversion import convert
 from setpoint.app.from_compose.places import places
@@ -42,13 +42,14 @@ def resolved(
     env_files: Sequence[str] = (),
     profiles: Collection[str] = (),
     interpolate: bool = True,
+    read: Reader | None = None,
 ) -> Project:
     """Returns the resolved project of Compose files. Raises Mistakes."""
     try:
         return resolve(
             files,
             directory=directory,
-            read=read_text,
+            read=read or read_text,
             environ=environ,
             profiles=profiles,
             env_files=env_files,

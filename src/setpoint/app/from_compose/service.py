@@ -234,7 +234,11 @@ def _positive(value: Any) -> int | None:
 
 def memory(value: Any) -> str:
     """Converts an amount of memory to the notation of Kubernetes."""
-    found = _MEMORY.fullmatch(str(value or "").strip())
+    text = str(value or "").strip()
+    for power, unit in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if text.isdecimal() and int(text) and int(text) % (1 << power) == 0:
+            return f"{int(text) >> power}{unit}"
+    found = _MEMORY.fullmatch(text)
     return f"{found[1]}{_UNITS[found[2].lower()]}" if found else str(value or "")
 
 

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from setpoint.app.sources import COMPOSE_FILES, PROCESS_COMPOSE_FILES, PROCFILES
+
 # The texts of files by relative path; empty for files that only need to exist.
 Listing: TypeAlias = Mapping[str, str]
 
-COMPOSE_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
-PROCFILES = ("Procfile.dev", "Procfile")
-_READ = (*COMPOSE_FILES, *PROCFILES, "package.json", "pyproject.toml", "requirements.txt", "Pipfile", ".env", "go.mod")
+_READ = (
+    *COMPOSE_FILES, *PROCESS_COMPOSE_FILES, *PROCFILES, "skaffold.yaml", "skaffold.yml", "package.json",
+    "pyproject.toml", "requirements.txt", "Pipfile", ".env", "go.mod",
+)  # fmt: skip
 _THERE = (
     "Dockerfile", "manage.py", "uv.lock", "poetry.lock", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", "bun.lock",
     "Cargo.toml", "main.go", ".venv/bin/python",

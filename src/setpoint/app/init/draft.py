@@ -88,7 +88,9 @@ class Draft:
     def _parts(self) -> Iterator[Proposed]:
         for section in (self.services, self.tasks):
             for name, fields in section.items():
-                words = fields.get("run") or fields.get("image") or f"build {fields.get('build')}"
+                build = fields.get("build")
+                context = build.get("context", ".") if isinstance(build, dict) else build
+                words = fields.get("run") or fields.get("image") or f"build {context}"
                 runs = words if isinstance(words, str) else " ".join(map(str, words))
                 yield Proposed(name, section is self.tasks, runs, tuple(self.comments[name]))
 

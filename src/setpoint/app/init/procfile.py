@@ -2,7 +2,7 @@
 
 import re
 
-from setpoint.app.init.directory import PROCFILES, Listing
+from setpoint.app.init.directory import Listing
 from setpoint.app.init.draft import Draft, python_files
 from setpoint.app.procfile_lines import lines, reads_port
 from setpoint.app.reader import app_name
@@ -16,11 +16,8 @@ _RELOADS = re.compile(
 _SOURCE = re.compile(r"(?:^|\s)([\w./-]+\.py)(?=\s|$)")
 
 
-def convert(listing: Listing, draft: Draft) -> None:
-    """Converts the processes of the Procfile, if there is one."""
-    file = next((name for name in PROCFILES if name in listing), None)
-    if file is None:
-        return
+def convert(file: str, listing: Listing, draft: Draft) -> None:
+    """Converts the processes of the Procfile."""
     draft.record_source(file)
     release = ""
     for line in lines(listing[file]):

@@ -1,30 +1,60 @@
 """Proposes an app file for a directory."""
 
-from setpoint.app.init import compose, guesses, procfile
+from pathlib import Path
+
+from setpoint.app.compose.project import Reader
+from setpoint.app.init import compose, guesses, process_compose, procfile, skaffold
 from setpoint.app.init.directory import Listing
 from setpoint.app.init.draft import Draft, Proposal
 from setpoint.app.reader import app_name
+from setpoint.app.sources import COMPOSE_FILES, PROCESS_COMPOSE_FILES, PROCFILES
 from setpoint.workload import dotenv
 
 _SHOWN = 8
+SKAFFOLD_FILES = ("skaffold.yaml", "skaffold.yml")
+_TOOLS = (COMPOSE_FILES, PROCESS_COMPOSE_FILES, PROCFILES, SKAFFOLD_FILES)
 
 
-def propose(listing: Listing, directory_name: str) -> Proposal:
-    """Returns an app file converted from the Compose file and the Procfile, if there are any; with guesses if those run
-    no program of the directory; or a minimal example."""
+def propose(
+    listing: Listing, directory_name: str, directory: Path | None = None, read: Reader | None = None, chosen: str = ""
+) -> Proposal:
+    """Returns an app file converted from one file of another tool; with guesses if there is none; or a minimal example.
+    `read` reads the other files that this file names, and `chosen` is the file to convert. Other files are left alone,
+    with a note."""
     draft = Draft()
-    compose.convert(listing, draft)
-    builds = any("build" in fields for fields in draft.services.values())
-    has_compose = bool(draft.found)
-    procfile.convert(listing, draft)
-    runs = builds or any("run" in fields for fields in draft.services.values())
-    if not runs:
+    place = directory or Path("/", directory_name)
+    read = read or (lambda path: listing.get(path.removeprefix(f"{place}/")))
+    sources = [name for names in _TOOLS for name in names if name in listing]
+    converted = ""
+    for name in [chosen] if chosen else sources:
+        if _convert(name, listing, place, read, draft):
+            converted = name
+            break
+    if not converted:
         guesses.propose_programs(listing, draft)
     if not draft.services and not draft.tasks:
         _begin(draft)
-    _wait_for_containers(draft, has_compose and not builds)
+    left = [name for name in sources if converted and name not in draft.found and not chosen]
+    if converted and not chosen and not any("build" in each or "run" in each for each in draft.services.values()):
+        programs = Draft()
+        guesses.propose_programs(listing, programs)
+        left += programs.found
+    if left:
+        draft.note(f"{', '.join(left)} left alone; `setpoint init --from {left[0]}` converts that file instead")
     _mention_variables(listing, draft)
     return draft.proposal(app_name(directory_name))
+
+
+def _convert(name: str, listing: Listing, place: Path, read: Reader, draft: Draft) -> bool:
+    """Converts a file of another tool. Returns False if the file is invalid."""
+    if name in PROCESS_COMPOSE_FILES or name.startswith("process-compose"):
+        return process_compose.convert(name, listing, draft)
+    if name.startswith("Procfile"):
+        procfile.convert(name, listing, draft)
+        return bool(draft.services or draft.tasks)
+    if name.startswith("skaffold"):
+        return skaffold.convert(name, place, read, draft)
+    return compose.convert(name, place, read, draft)
 
 
 def _begin(draft: Draft) -> None:
@@ -34,17 +64,6 @@ def _begin(draft: Draft) -> None:
         {"run": "python3 -m http.server ${port.http}", "ports": {"http": "auto"}, "ready": "/"},
         "Any command. ${port.http} is a free port, remembered from run to run.",
     )
-
-
-def _wait_for_containers(draft: Draft, from_compose: bool) -> None:
-    """Makes programs wait for the containers of a Compose file."""
-    containers = [name for name, fields in draft.services.items() if "run" not in fields and not fields.get("profiles")]
-    if not from_compose or not containers:
-        return
-    for name, fields in draft.services.items():
-        if "run" in fields and "after" not in fields:
-            fields["after"] = containers
-            draft.comments[name].append(f"Guessed: depends on {', '.join(containers)}; see ${{services.NAME.url}}.")
 
 
 def _mention_variables(listing: Listing, draft: Draft) -> None:

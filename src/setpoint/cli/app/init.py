@@ -29,17 +29,19 @@ _WIDEST = 100
 def init(source: str, force: bool, dry_run: bool) -> None:
     """Write setpoint.yaml from the files in the directory.
 
-    Reads Compose files, Procfile, package.json, pyproject.toml, manage.py, go.mod, Cargo.toml and Dockerfiles in this
-    directory and one level below. Guesses are reported and marked with comments in the file.
+    Converts one file: a Compose file, process-compose.yaml, Procfile or skaffold.yaml; others are left alone. Without
+    one, reads package.json, pyproject.toml, manage.py, go.mod, Cargo.toml and Dockerfiles in this directory and one
+    level below. Guesses are reported and marked with comments in the file.
     """
+    from setpoint.app.from_compose.reading import read_text
     from setpoint.app.init.propose import propose
     from setpoint.app.reader import FILES, in_directory
 
-    directory, listing = _listing(source)
+    directory, listing, chosen = _listing(source)
     there = in_directory(directory)
     if there is not None and not force and not dry_run:
         raise Failure(f"{_shown(there)} already exists: overwrite with --force, or preview with --dry-run", CONFLICT)
-    proposal = propose(listing, directory.name)
+    proposal = propose(listing, directory.name, directory, read_text, chosen)
     text = _COMMENT + proposal.text
     if dry_run:
         echo(text, nl=False)
@@ -51,28 +53,31 @@ def init(source: str, force: bool, dry_run: bool) -> None:
     _conclude(file, proposal)
 
 
-def _listing(source: str) -> tuple[Path, Mapping[str, str]]:
-    """Returns the directory of the app, and the contents of the files that describe how to run it. Raises Failure."""
-    from setpoint.app.init.directory import COMPOSE_FILES, list_directory
+def _listing(source: str) -> tuple[Path, Mapping[str, str], str]:
+    """Returns the directory of the app, the contents of the files that describe how to run it, and the file that the
+    user chose, if any. Raises Failure."""
+    from setpoint.app.init.directory import list_directory
+    from setpoint.app.sources import kind_of
 
     place = Path(source or ".").resolve()
     if not place.exists():
         raise Failure(f"file {source} not found", NOT_FOUND)
     if place.is_dir():
-        return place, list_directory(place)
+        return place, list_directory(place), ""
     try:
         text = place.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise Failure(f"cannot read {source}: {getattr(error, 'strerror', None) or error}", NOT_FOUND) from None
-    known = place.name
-    if place.suffix in (".yaml", ".yml"):
-        known = COMPOSE_FILES[0]
-    elif place.name.startswith("Procfile"):
-        known = "Procfile"
     # The Python programs are read, too: they determine which files to watch.
-    programs = {name: found for name, found in list_directory(place.parent).items() if name.endswith(".py")}
-    aside = programs if known == "Procfile" or known in ("pyproject.toml", "requirements.txt") else {}
-    return place.parent, {**aside, known: text}
+    others = list_directory(place.parent)
+    is_tool = place.name.startswith(("Procfile", "skaffold")) or place.suffix in (".yaml", ".yml")
+    beside = {name: found for name, found in others.items() if name.endswith(".py") or (is_tool and name == ".env")}
+    if not is_tool:
+        return place.parent, {**beside, place.name: text}, ""
+    name = place.name
+    if kind_of(place) == "process-compose" and not name.startswith("process-compose"):
+        name = f"process-compose-{name}"
+    return place.parent, {**beside, name: text}, name
 
 
 def _write(file: Path, text: str) -> None:
