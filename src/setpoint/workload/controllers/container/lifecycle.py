@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 # The name of the engine's health check among the probe results.
 RUNTIME = "__runtime"
 _OUTCOMES: dict[str, Outcome] = {"healthy": "Success", "unhealthy": "Failure"}
+# A container that the engine has restarted is ready after this time without another exit. After the same time, Docker
+# resets the backoff of its restarts.
+_STABLE_SECONDS = 10.0
 
 
 @dataclass
@@ -56,6 +59,8 @@ class ContainerWorkload(WorkloadState):
     # restart the container.
     stopped: bool = False
     ended_at: float | None = None
+    # True after a restart by the engine, until the container has run for a while.
+    is_unstable: bool = False
     # True: the next start builds and creates everything anew.
     rebuild: bool = False
     # The container and start time that the probes belong to.
@@ -95,6 +100,16 @@ class ContainerWorkload(WorkloadState):
             self.finished_at = max(ended, self.started_at) if self.started_at is not None else ended
         if seen.health.status != self.checked:
             self.checked, self.checked_at = seen.health.status, now
+
+    def check_stability(self, now: datetime) -> float | None:
+        """Updates `is_unstable` for a running container. Returns the seconds until the container counts as stable, or
+        None if it does. Probes decide about readiness by themselves."""
+        seen = self.seen
+        left = None
+        if seen is not None and seen.restart_count and seen.started_at is not None and not self.results:
+            left = _STABLE_SECONDS - (now - seen.started_at).total_seconds()
+        self.is_unstable = left is not None and left > 0
+        return left if self.is_unstable else None
 
     async def end_terminal(self) -> None:
         """Shows the exit code in the container's terminal, if there is one, and closes the terminal."""
@@ -214,6 +229,11 @@ def report(ctx: Context, workload: ContainerWorkload) -> None:
     ctx.status.condition("Started", running or workload.state == "Paused", workload.reason, workload.message)
     if not running:
         ctx.status.condition("Ready", False, workload.reason, workload.message)
+    elif workload.is_unstable and workload.seen is not None:
+        count = workload.seen.restart_count
+        times = "once" if count == 1 else f"{count} times"
+        message = f"the engine has restarted the container {times}: see its logs"
+        ctx.status.condition("Ready", False, "Restarting", message)
     elif health == "Healthy":
         ctx.status.condition("Ready", True, "Healthy", "the container is running and all probes succeed")
     else:

@@ -79,7 +79,7 @@ class ContainerStateMachine:
             return AGAIN_SECONDS
         if workload.id and workload.seen is not None and workload.seen.is_running:
             self._reconcile_running(engine, obj, workload)
-            return None
+            return workload.check_stability(self._machine.clock.now())
         if spec.suspend and not spec.stop:
             self._close_logs(workload)
             self._suspend(workload)
