@@ -8,7 +8,7 @@ import pytest
 from tests.app.apps import by_name, cases, rendered, written
 from tests.workload.kinds.conftest import Plane
 
-from setpoint.app.changes import changes
+from setpoint.app.changes import changes, is_built
 from setpoint.controller.child_names import child_name
 from setpoint.objects.errors import APIError
 
@@ -69,6 +69,30 @@ def test_a_changed_file_says_what_it_does_to_what_runs(tmp_path: Path, case: dic
         for when, environ in zip(("before", "after"), environs, strict=True)
     )
     assert list(map(str, changes(old, new))) == case["found"]
+
+
+def test_workloads_are_replaced_on_request_even_if_they_did_not_change(tmp_path: Path) -> None:
+    text = """
+services:
+  db: { image: postgres }
+  api: { build: . }
+  web: { run: sleep 600 }
+  pool: { run: sleep 600, replicas: 2 }
+tasks:
+  seed: { run: echo seeded, auto: true }
+  test: { run: echo tested }
+"""
+    before, after = (rendered(shop(tmp_path, {"text": each})) for each in (text, text.replace("postgres }", "mysql }")))
+    built = changes(before, before, lambda tree: "--build" if is_built(tree) else "")
+    assert list(map(str, built)) == ["changed Container api (is recreated): --build"]
+    # A change that replaces the workload anyway keeps its own reason.
+    assert sorted(map(str, changes(before, after, lambda _: "--force-recreate"))) == [
+        "changed Container api (is recreated): --force-recreate",
+        "changed Container db (is recreated): spec.image",
+        "changed Executable web (restarts): --force-recreate",
+        "changed ExecutableReplicaSet pool (restarts one by one): --force-recreate",
+        "changed Task seed (runs again): --force-recreate",
+    ]
 
 
 def test_what_is_said_to_go_on_or_restart_is_a_change_that_the_server_takes(tmp_path: Path, served: Plane) -> None:

@@ -5,7 +5,7 @@ delete and create `recreate` and `rerun`. If only a secret changed, workloads th
 must be restarted explicitly.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -50,6 +50,15 @@ class ObjectChange(NamedTuple):
         return f"{text}{effect}{f': {reason}' if reason else ''}"
 
 
+# Returns the reason to replace a workload that did not change; empty if there is none.
+Renewal: TypeAlias = Callable[[Object], str]
+
+
+def no_renewal(tree: Object) -> str:
+    """Replaces no workload."""
+    return ""
+
+
 EFFECTS: Mapping[Effect, str] = {
     "live": "keeps running",
     "restart": "restarts",
@@ -59,13 +68,41 @@ EFFECTS: Mapping[Effect, str] = {
 }
 
 
-def changes(old: Iterable[Object], new: Iterable[Object]) -> list[ObjectChange]:
+def changes(old: Iterable[Object], new: Iterable[Object], renewal: Renewal = no_renewal) -> list[ObjectChange]:
     """Returns the changes between the objects of two renders, in the order of the new ones; removals come last, in
-    reverse order."""
+    reverse order. Workloads for which `renewal` returns a reason are replaced even if they did not change."""
     before, after = _by_key(old), _by_key(new)
     found = [each for key, tree in after.items() if (each := _change(key, before.get(key), tree)) is not None]
     found += _restarts_for_secrets(found, before, after)
+    found = _renewed(found, before, after, renewal)
     return found + [_removed(key, before[key]) for key in reversed(before) if key not in after]
+
+
+def is_built(tree: Object) -> bool:
+    """Returns True for a workload whose image is built."""
+    spec = tree.get("spec") or {}
+    inner = (spec.get("template") or {}).get("spec") or {}
+    return tree["kind"] in _REPLACED and bool(spec.get("build") or inner.get("build"))
+
+
+def _renewed(
+    found: Iterable[ObjectChange], before: Mapping[Key, Object], after: Mapping[Key, Object], renewal: Renewal
+) -> list[ObjectChange]:
+    """Returns the changes with those that `renewal` requires. A change that keeps a workload running becomes a
+    replacement."""
+    made = {(each.kind, each.namespace, each.name): each for each in found}
+    for key, tree in after.items():
+        group, kind, namespace, name = key
+        if key not in before or kind not in _REPLACED or group not in (GROUP, OWN_GROUP) or not (why := renewal(tree)):
+            continue
+        if kind == "Task" and tree["spec"].get("suspend"):
+            continue
+        known = made.get((kind, namespace, name))
+        if known is None:
+            known = ObjectChange("changed", kind, name, namespace, why=why, old=before[key], new=tree)
+        if known.effect != "recreate":
+            made[kind, namespace, name] = known._replace(effect=_REPLACED[kind])
+    return list(made.values())
 
 
 def _by_key(objects: Iterable[Object]) -> dict[Key, Object]:
@@ -160,6 +197,7 @@ _RESTARTED: Mapping[str, Effect] = {
     "Container": "recreate",
     "ExecutableReplicaSet": "rolling",
 }
+_REPLACED: Mapping[str, Effect] = {**_RESTARTED, "Task": "rerun"}
 
 
 def _secrets_of(tree: Json) -> set[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from setpoint.app.changes import ObjectChange, changes
+from setpoint.app.changes import ObjectChange, Renewal, changes, no_renewal
 from setpoint.client.kinds import ref_of
 from setpoint.client.mapper import NoMatch
 from setpoint.objects import meta
@@ -55,11 +55,11 @@ def read_applied(places: Places) -> Applied:
         return Applied()
 
 
-def planned(before: Applied, objects: Sequence[Object]) -> list[ObjectChange]:
-    """Returns the changes from the objects applied last to the objects of an app."""
+def planned(before: Applied, objects: Sequence[Object], renewal: Renewal = no_renewal) -> list[ObjectChange]:
+    """Returns the changes from the objects applied last to the objects of an app, and the renewals."""
     known = {_key(tree) for tree in (*before.objects, *objects)}
     unfinished = [tree for tree in before.pending if _key(tree) not in known]
-    return changes([*before.objects, *unfinished], objects)
+    return changes([*before.objects, *unfinished], objects, renewal)
 
 
 async def apply_app(
@@ -69,16 +69,18 @@ async def apply_app(
     on_wait: Callable[[str], None] = lambda _: None,
     *,
     added_to: bool = False,
+    renewal: Renewal = no_renewal,
 ) -> list[ObjectChange]:
     """Applies the objects of an app to a session and returns the changes; with `added_to`, the other objects of the
-    session stay. Calls `on_wait` with the name of each object that must be deleted first. Raises APIError,
-    TransportError, OSError.
+    session stay. Replaces the workloads of the app for which `renewal` returns a reason. Calls `on_wait` with the name
+    of each object that must be deleted first. Raises APIError, TransportError, OSError.
     """
+    wanted = set(map(_key, objects))
 
     def after(before: Applied) -> Sequence[Object]:
         return with_selection(before.objects, objects) if added_to else objects
 
-    return await _change(client, places, after, on_wait)
+    return await _change(client, places, after, on_wait, lambda tree: renewal(tree) if _key(tree) in wanted else "")
 
 
 async def remove_parts(
@@ -93,13 +95,14 @@ async def _change(
     places: Places,
     after: Callable[[Applied], Sequence[Object]],
     on_wait: Callable[[str], None],
+    renewal: Renewal = no_renewal,
 ) -> list[ObjectChange]:
     """Changes the objects of a session. `after` returns the desired objects, given those applied last."""
     client = client.with_options(field_manager=FIELD_MANAGER)
     async with file_lock(places.data / "applying", client.clock):
         before = read_applied(places)
         objects = after(before)
-        found = planned(before, objects)
+        found = planned(before, objects, renewal)
         if not found:
             return []
         now = format_micro_time(client.clock.now())

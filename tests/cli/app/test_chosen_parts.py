@@ -72,6 +72,20 @@ def test_without_dependencies_only_the_named_part_starts_and_does_not_wait(place
     assert (missing.code, "--no-deps requires NAME" in missing.stderr) == (2, True)
 
 
+def test_force_recreate_restarts_only_the_named_parts(place: Shop) -> None:
+    def pids() -> dict[str, int]:
+        items = json.loads(place.run("ps", "-o", "json").stdout)["items"]
+        return {item["metadata"]["name"]: item["status"].get("pid") for item in items}
+
+    assert place.run("up", "-d", "base", "web").code == 0
+    before = pids()
+    ran = place.run("up", "-d", "--force-recreate", "web")
+    assert (ran.code, "~ web: --force-recreate · restarts" in ran.stdout) == (0, True), ran
+    after = pids()
+    assert (after["base"], after["web"] != before["web"]) == (before["base"], True)
+    assert "--build" not in place.run("up", "-d", "--build").stdout  # no part has an image to build
+
+
 def test_a_named_task_runs(place: Shop) -> None:
     assert place.run("up", "-d", "seed").code == 0
     assert names(place) == ["seed"]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from setpoint.app.loader import LoadedApp
     from setpoint.cli.app.view.app_view import Outcome
     from setpoint.client.client import Client
+    from setpoint.objects.tree import Object
     from setpoint.session.registry import Session
     from setpoint.session.standby import Standby
     from setpoint.session.startup import Started
@@ -49,6 +50,16 @@ class UpOptions(NamedTuple):
     logs: bool
     seconds: float
     isolated_from: str = ""
+    is_built: bool = False
+    is_recreated: bool = False
+
+    def renewal(self, tree: "Object") -> str:
+        """Returns the reason to replace a workload that did not change."""
+        from setpoint.app.changes import is_built
+
+        if self.is_recreated:
+            return "--force-recreate"
+        return "--build" if self.is_built and is_built(tree) else ""
 
 
 @click.command(cls=IsolatedCommand)
@@ -57,6 +68,13 @@ class UpOptions(NamedTuple):
 @profile_option
 @group_option
 @click.option("--no-deps", "alone", is_flag=True, help="With NAME: start no dependencies, and do not wait for them.")
+@click.option("--build", "is_built", is_flag=True, help="Build images again, also those of running containers.")
+@click.option(
+    "--force-recreate",
+    "is_recreated",
+    is_flag=True,
+    help="Recreate containers and restart processes even if their configuration has not changed.",
+)
 @click.option(
     "--isolated",
     metavar="[=NAME]",
@@ -81,6 +99,8 @@ def up(
     profiles: tuple[str, ...],
     groups: tuple[str, ...],
     alone: bool,
+    is_built: bool,
+    is_recreated: bool,
     isolated: str | None,
     detached: bool,
     logs: bool,
@@ -116,7 +136,8 @@ def up(
             isolation.settle()
         elif copy := isolated_copy(app.app, found, os.environ):
             echo(f"{copy} runs here as an isolated copy, and is not changed: use `setpoint up --isolated`", err=True)
-        how = UpOptions(detached, logs, seconds, isolation.original if isolation is not None else "")
+        original = isolation.original if isolation is not None else ""
+        how = UpOptions(detached, logs, seconds, original, is_built, is_recreated)
         sys.exit(run(_up(found, chosen, profiles, how, standby)))
 
 
@@ -166,7 +187,7 @@ async def _up(
     except StartFailed as error:
         raise Failure(f"cannot start {app}: {error}") from None
     async with connect(Server(session=started.session.id)) as client:
-        changed = await _applied(client, chosen, started)
+        changed = await _applied(client, chosen, started, how)
         if how.detached and not started.joined:
             detach(Places.of_session(started.session).attended)
         settings = settings_of(
@@ -237,7 +258,7 @@ async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) 
         )
 
 
-async def _applied(client: "Client", chosen: ChosenParts, started: "Started") -> "list[ObjectChange]":
+async def _applied(client: "Client", chosen: ChosenParts, started: "Started", how: UpOptions) -> "list[ObjectChange]":
     """Applies the objects and returns the changes. On failure, stops a session that was started for them. Raises
     Failure.
     """
@@ -256,7 +277,9 @@ async def _applied(client: "Client", chosen: ChosenParts, started: "Started") ->
                     shown.text = f"waiting for {name} to stop"
 
                 places, objects = Places.of_session(started.session), chosen.loaded.objects
-                changed = await apply_app(client, places, objects, report, added_to=chosen.is_partial)
+                changed = await apply_app(
+                    client, places, objects, report, added_to=chosen.is_partial, renewal=how.renewal
+                )
             if started.joined:
                 await start_stopped(client, objects, only_these=chosen.is_partial)
             return changed
