@@ -27,6 +27,9 @@ class Seat(Protocol):
     """The share of the server's capacity that a request occupies while being served, and the user that its cost is
     charged to."""
 
+    def executed(self, seconds: float) -> None:
+        """Counts the time of execution of an answered request."""
+
     async def pause(self, size: int = 0) -> None:
         """Lets other requests run and returns at this request's next turn. Work that grows with the number of objects
         calls this after every slice; a response calls this before `size` more bytes are sent."""

@@ -14,6 +14,7 @@ from tests.server.read.reader import MemorySink
 from setpoint.server.publish.nonresource import metrics_page as measuring
 from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.process import process_families
+from setpoint.server.watch.frames import Changes
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 _LINE = re.compile(
@@ -95,6 +96,68 @@ async def test_events_of_watches_are_counted() -> None:
             await asyncio.sleep(0)
         assert found[name] == 1
         running.cancel()
+
+
+async def test_sizes_of_events_fall_into_powers_of_two() -> None:
+    changes = Changes()
+    for size in (1, 1024, 1025, 2048, 2049, 131_072, 131_073, 10_000_000):
+        changes.count(size)
+    assert changes.sizes.buckets == [2, 2, 1, 0, 0, 0, 0, 1, 2]
+    assert (changes.sent, changes.sizes.sum) == (8, 1 + 1024 + 1025 + 2048 + 2049 + 131_072 + 131_073 + 10_000_000)
+
+
+async def test_deprecated_resources_are_named_when_requested() -> None:
+    name = "apiserver_requested_deprecated_apis"
+    async with asking() as server:
+        assert not [line for line in await lines(server) if line.startswith(name)]
+        await server.ask("/api/v1/namespaces/default/endpoints")
+        found = {line: value for line, value in (await lines(server)).items() if line.startswith(name)}
+    labels = 'group="",version="v1",resource="endpoints",subresource="",removed_release=""'
+    assert found == {f"{name}{{{labels}}}": 1}
+
+
+async def test_unavailable_services_of_the_api_are_told() -> None:
+    service = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": "v1.example.com"},
+        "spec": {
+            "group": "example.com",
+            "version": "v1",
+            "groupPriorityMinimum": 100,
+            "versionPriority": 10,
+            "service": {"namespace": "default", "name": "none"},
+            "insecureSkipTLSVerify": True,
+        },
+    }
+    spec = {"group": "local.example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 10}
+    local = {**service, "metadata": {"name": "v1.local.example.com"}, "spec": spec}
+    async with asking() as server:
+        response = await server.ask("/apis/apiregistration.k8s.io/v1/apiservices", method="POST", body=service)
+        assert response.status == 201
+        found = await lines(server)
+        assert found['aggregator_unavailable_apiservice{name="v1.example.com"}'] == 1
+        response = await server.ask("/apis/apiregistration.k8s.io/v1/apiservices", method="POST", body=local)
+        assert response.status == 201
+        assert (await lines(server))['aggregator_unavailable_apiservice{name="v1.local.example.com"}'] == 0
+
+
+async def test_the_metrics_of_kubernetes_dashboards_are_served() -> None:
+    """Those that the API server dashboard, rules and alerts of kubernetes-mixin query, but for Go's own."""
+    async with asking() as server:
+        await server.ask(MAPS)
+        _, text = await server.text("/metrics")
+    served = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")}
+    assert served >= {
+        "aggregator_unavailable_apiservice",
+        "apiserver_client_certificate_expiration_seconds",
+        "apiserver_request_sli_duration_seconds",
+        "apiserver_request_terminations_total",
+        "apiserver_request_total",
+        "kubernetes_build_info",
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+    }
 
 
 async def test_the_store_is_measured() -> None:

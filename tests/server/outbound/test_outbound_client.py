@@ -10,6 +10,9 @@ import pytest
 from tests.server.outbound.peer import Asked, Peer, authority, identity, response, saying, silence
 
 from setpoint.objects.clock import ManualClock, SystemClock
+from setpoint.objects.metrics import Histogram
+from setpoint.server.outbound import call_metrics
+from setpoint.server.outbound.call_metrics import CallMetrics
 from setpoint.server.outbound.client import AuthoritiesError, Client, OutboundTarget
 from setpoint.server.outbound.failure import CallFailed
 
@@ -245,3 +248,26 @@ async def test_a_client_that_is_offline_connects_to_nobody() -> None:
         assert "this server makes no calls: an archive is shown" in await _why(client, peer.endpoint())
         client.close()
         assert peer.asked == []
+
+
+async def test_calls_are_counted_by_host_and_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_metrics, "_MOST_HOSTS", 1)
+    metrics = CallMetrics()
+    client = Client(SystemClock(), metrics=metrics)
+    async with Peer(saying(response(b"fine", 418))) as peer:
+        for _ in range(2):
+            await client.post(peer.endpoint(), b"{}", timeout=20)
+        endpoint = peer.endpoint()
+        host = f"127.0.0.1:{peer.port}"
+    client.close()
+    assert await _why(Client(SystemClock(), offline="no network", metrics=metrics), endpoint)
+    metrics.record("GET", "another.example.com", 200, 0.5)
+    requests, durations = metrics.families()
+    assert requests.name == "rest_client_requests_total"
+    assert requests.samples == [
+        ({"code": "418", "method": "POST", "host": host}, 2),
+        ({"code": "<error>", "method": "POST", "host": host}, 1),
+        ({"code": "200", "method": "GET", "host": "others"}, 1),
+    ]
+    counts = [(labels, found.count) for labels, found in durations.samples if isinstance(found, Histogram)]
+    assert counts == [({"verb": "POST", "host": host}, 3), ({"verb": "GET", "host": "others"}, 1)]

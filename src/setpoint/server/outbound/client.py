@@ -18,6 +18,7 @@ from setpoint.client.http.pool import Pool
 from setpoint.client.transport import Answer
 from setpoint.objects.clock import Clock
 from setpoint.server.outbound import failure
+from setpoint.server.outbound.call_metrics import CallMetrics
 
 T = TypeVar("T")
 
@@ -77,8 +78,11 @@ class Client:
     """Calls other servers and pools the connections. If `offline` gives a reason, every call fails without a
     connection."""
 
-    def __init__(self, clock: Clock, *, body_bytes: int = _BODY_BYTES, offline: str = "") -> None:
+    def __init__(
+        self, clock: Clock, *, body_bytes: int = _BODY_BYTES, offline: str = "", metrics: CallMetrics | None = None
+    ) -> None:
         self._clock = clock
+        self._metrics = metrics or CallMetrics()
         self._body_bytes = body_bytes
         self._offline = offline
         self._pool: Pool[_Target] = Pool(clock.monotonic, max_idle=_IDLE_CONNECTIONS)
@@ -105,8 +109,11 @@ class Client:
             f"Accept: application/json\r\n{headers}\r\n"
         )
         call = _Call(self, endpoint, split.scheme == "https", split.hostname or "", split.port)
+        code, started = 0, self._clock.monotonic()
         try:
-            return await within(self._clock, timeout, call.run(head.encode() + body))
+            answer = await within(self._clock, timeout, call.run(head.encode() + body))
+            code = answer.status
+            return answer
         except TimeoutError:
             if call.has_head:
                 raise failure.in_body(failure.DEADLINE) from None
@@ -118,6 +125,8 @@ class Client:
             if broken.has_head:
                 raise failure.in_body(why) from None
             raise failure.before_answer(method, shown, why) from None
+        finally:
+            self._metrics.record(method, split.netloc, code, self._clock.monotonic() - started)
 
     def close(self) -> None:
         """Closes all connections, which aborts pending calls. Later calls fail."""

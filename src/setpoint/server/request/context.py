@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Timeout
+from setpoint.objects.gvk import GroupKind
 from setpoint.objects.ids import Ids
 from setpoint.objects.metrics import Collector
 from setpoint.objects.provenance import CAUSE_HEADER, Actor, Cause
@@ -142,10 +143,13 @@ class Services:
     @cached_property
     def webhooks(self) -> "WebhookClient":
         """The client that calls webhooks. Created on first use, as most servers never call one."""
+        from setpoint.server.outbound.call_metrics import CallMetrics
         from setpoint.server.outbound.client import Client
         from setpoint.server.outbound.webhook_client import WebhookClient
 
-        return WebhookClient(Client(self.clock, offline=self.offline), self.resolver)
+        metrics = CallMetrics()
+        self.measured.append(metrics)
+        return WebhookClient(Client(self.clock, offline=self.offline, metrics=metrics), self.resolver)
 
     @cached_property
     def webhook_metrics(self) -> "WebhookMetrics":
@@ -266,6 +270,7 @@ class Context:
         "annotations",
         "audit_id",
         "audit_record",
+        "claimed_kind",
         "has_empty_list",
         "headers",
         "impersonator",
@@ -306,6 +311,8 @@ class Context:
         self.has_empty_list = False
         # True if the managers of the written object stay as they are, because its changes cannot be attributed.
         self.keeps_managers = False
+        # The kind that a body claims, which errors name, if the endpoint writes the object under its own kind.
+        self.claimed_kind: GroupKind | None = None
         # The addresses and ports that are reserved for the written object until the write is done.
         self.pool: Pool | None = None
         # The seat of the request in flow control; None if flow control is off.

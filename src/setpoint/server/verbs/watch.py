@@ -223,7 +223,8 @@ class WatchStream:
         """Writes several events in one frame, because the cost per frame at the edge is higher than that of its
         content."""
         if lines:
-            self._resource.changes.sent += len(lines)
+            for line in lines:
+                self._resource.changes.count(len(line))
             self._write(Frame(b"".join(lines)))
         if self._pending > _BURST:
             await self._drain()
@@ -279,9 +280,9 @@ class WatchStream:
         if self._namespace_uid and not self._is_still_authorized():
             self._over = True
             return False
-        form, frame, reached = self._form, self._resource.changes.frame, self.reached
+        changes, form, reached = self._resource.changes, self._form, self.reached
         frames: list[Frame] = []
-        size = count = 0
+        size = 0
         for event in events:
             entry = event.entry
             if entry.revision <= reached:
@@ -292,7 +293,7 @@ class WatchStream:
             if not kind:
                 continue
             if form.name:
-                frame_bytes = frame(form.name, kind, event, form.event)
+                frame_bytes = changes.frame(form.name, kind, event, form.event)
             else:
                 frame_bytes = Frame(form.event(kind, event))
             size += len(frame_bytes.payload)
@@ -300,8 +301,7 @@ class WatchStream:
                 self._write_frames(frames)
                 frames, size = [], len(frame_bytes.payload)
             frames.append(frame_bytes)
-            count += 1
-        self._resource.changes.sent += count
+            changes.count(len(frame_bytes.payload))
         self._write_frames(frames)
         self.reached = max(reached, events[-1].entry.revision)
         return not self._over and self._pending <= _BURST and self._services.registry is self._registry

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from setpoint.objects.metrics import Histogram
 from setpoint.server.message import Frame
 from setpoint.server.watch.stored_labels import labels_of
 from setpoint.store.contract import Event, LogEntry
@@ -13,6 +14,9 @@ PURGED = "PURGED"  # only in a history: a watch never receives an entry without 
 _REMEMBERED = 256
 _REMEMBERED_BYTES = 4 << 20
 _REMEMBERED_LABELS = 16
+# The buckets of the sizes of events are powers of two, which `Changes.count` relies on.
+_SIZES = tuple(float(1024 << power) for power in range(8))
+_LARGEST = len(_SIZES)
 
 
 def event_line(kind: str, body: bytes) -> bytes:
@@ -40,9 +44,20 @@ class Changes:
     def __init__(self) -> None:
         self._frames: dict[tuple[str, str, int, str], Frame] = {}
         self._bytes = 0
-        # The number of events that all watches of the resource have sent.
-        self.sent = 0
+        # The number of bytes of the events that all watches of the resource have sent.
+        self.sizes = Histogram(_SIZES)
         self._labels: dict[bytes, dict[str, str] | None] = {}
+
+    @property
+    def sent(self) -> int:
+        """The number of events that all watches of the resource have sent."""
+        return self.sizes.count
+
+    def count(self, size: int) -> None:
+        """Counts a sent event."""
+        sizes = self.sizes
+        sizes.buckets[min((size - 1 >> 10).bit_length(), _LARGEST)] += 1
+        sizes.sum += size
 
     def labels(self, value: bytes) -> dict[str, str] | None:
         """Returns the labels of a stored object. Cached, as all watches with selectors need those of the latest

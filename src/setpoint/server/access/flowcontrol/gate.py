@@ -254,6 +254,7 @@ class Gate:
             pool.seated += width
             level.executing += width
             flow.executing += width
+            tally.seats += width
 
     def widen(self, seat: OccupiedSeat, width: int) -> None:
         """Gives a request more seats than estimated, even if none are free."""
@@ -265,6 +266,7 @@ class Gate:
                 flow.pool.seated += more
                 level.executing += more
                 flow.executing += more
+                flow.tally.seats += more
 
     def release(self, flow: Flow, width: int) -> None:
         """Releases the seats of a request whose response is sent, and dispatches waiting requests."""
@@ -275,6 +277,7 @@ class Gate:
             pool.seated -= width
             level.executing -= width
             flow.executing -= width
+            flow.tally.seats -= width
             if self._busy:
                 self._dispatch()
 

@@ -1,9 +1,11 @@
 """The flow control metrics of `/metrics`, under kube-apiserver's names."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 
 from setpoint.objects.metrics import MetricFamily
 from setpoint.server.access.flowcontrol.gate import Gate
+from setpoint.server.access.flowcontrol.seats import Level
 
 _FLOW_CONTROL = "apiserver_flowcontrol"
 
@@ -51,13 +53,29 @@ class GateMetrics:
             "Seconds that requests waited before they started executing.",
             [({**labels, "execute": "true"}, tally.waits) for labels, tally in labelled],
         )
-        seats: dict[str, int] = {}
-        for pool in pools:
-            for name, level in pool.levels.items():
-                seats[name] = seats.get(name, 0) + level.nominal
         yield MetricFamily(
-            f"{_FLOW_CONTROL}_nominal_limit_seats",
-            "gauge",
-            "Guaranteed seats of a priority level.",
-            [({"priority_level": name}, count) for name, count in seats.items()],
+            f"{_FLOW_CONTROL}_request_execution_seconds",
+            "histogram",
+            "Seconds that requests other than streams executed.",
+            [({**labels, "type": "regular"}, tally.executions) for labels, tally in labelled],
         )
+        yield MetricFamily(
+            f"{_FLOW_CONTROL}_current_executing_seats",
+            "gauge",
+            "Seats of executing requests; one for each exempt request.",
+            [(labels, tally.seats or tally.executing) for labels, tally in labelled],
+        )
+        for name, text, seats in (
+            ("nominal", "Guaranteed seats of a priority level.", attrgetter("nominal")),
+            ("upper", "Seats of a priority level, including those that it may borrow.", attrgetter("most")),
+            ("current", "Seats that a priority level may occupy now.", attrgetter("limit")),
+        ):
+            yield MetricFamily(f"{_FLOW_CONTROL}_{name}_limit_seats", "gauge", text, self._by_level(seats))
+
+    def _by_level(self, seats: Callable[[Level], int]) -> list[tuple[dict[str, str], float]]:
+        """Returns a number of seats by priority level, for reads and writes together."""
+        found: dict[str, int] = {}
+        for pool in self._gate.pools.values():
+            for name, level in pool.levels.items():
+                found[name] = found.get(name, 0) + seats(level)
+        return [({"priority_level": name}, count) for name, count in found.items()]

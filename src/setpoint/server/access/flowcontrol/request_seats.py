@@ -37,6 +37,9 @@ class ExemptSeat:
         self._gate = gate
         self.flow = flow
 
+    def executed(self, seconds: float) -> None:
+        self.flow.tally.executions.observe(seconds)
+
     async def pause(self, size: int = 0) -> None:
         await asyncio.sleep(0)
 
@@ -77,6 +80,9 @@ class OccupiedSeat:
         # The unsent bytes that are counted for the user.
         self._reserved = 0
         self._sent = 0
+
+    def executed(self, seconds: float) -> None:
+        self.flow.tally.executions.observe(seconds)
 
     async def pause(self, size: int = 0) -> None:
         if self.width:

@@ -26,15 +26,19 @@ _WAITS = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0
 class Tally:
     """Counts the requests of one FlowSchema at one level by outcome."""
 
-    __slots__ = ("_waits", "dispatched", "executing", "level", "rejected", "schema", "waiting")
+    __slots__ = ("_waits", "dispatched", "executing", "executions", "level", "rejected", "schema", "seats", "waiting")
 
     def __init__(self, level: str, schema: str) -> None:
         self.level = level
         self.schema = schema
         self.dispatched = 0
         self.executing = 0
+        # The occupied seats; exempt requests occupy none.
+        self.seats = 0
         self.waiting = 0
         self.rejected: dict[str, int] = {}
+        # The seconds of execution.
+        self.executions = Histogram(_WAITS)
         # The seconds of waiting of the requests that had to wait.
         self._waits = Histogram(_WAITS)
 
@@ -165,6 +169,12 @@ class Level:
             self.capacity = self.most + length * _number(queuing, "queues", 64)
         else:
             self.most_of_one = self.flow_capacity = self.capacity = self.most
+
+    @property
+    def limit(self) -> int:
+        """The number of seats that the level may occupy now: the guaranteed ones, and those that it could borrow."""
+        pool = self.pool
+        return max(self.nominal, min(self.most, self.executing + pool.limit - pool.seated))
 
     def has_seats(self, width: int) -> bool:
         """Returns True if this many seats are free."""

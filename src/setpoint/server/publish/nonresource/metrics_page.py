@@ -10,11 +10,14 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
+from setpoint.objects import conditions, meta
 from setpoint.objects.metrics import CONTENT_TYPE, Histogram, MetricFamily, exposition
+from setpoint.objects.tree import Object
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.message import Response, Sink, Stream
 from setpoint.server.publish.nonresource.process import process_families
 from setpoint.server.publish.read_only import check_method
+from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import ALL_VERBS, Resource
 from setpoint.server.request.context import Context
 from setpoint.version import VERSION
@@ -102,6 +105,8 @@ class Metrics:
         tally.own_seconds += seconds
         if tally.series.verb in _READS:
             tally.sizes.observe(len(body) if isinstance(body, bytes) else sum(map(len, body)))
+        if context.seat is not None:
+            context.seat.executed(seconds)
         if request.peer.expires:
             self._certificates.observe(request.peer.expires - context.services.clock.now().timestamp())
         return response
@@ -127,7 +132,7 @@ class Metrics:
             return None
         check_method(context)
         parts = chain(
-            self._families(),
+            self._families(context.registry),
             *(part.families() for part in context.services.measured),
             process_families(),
             await _store_families(context),
@@ -140,7 +145,7 @@ class Metrics:
                 await asyncio.sleep(0)
         return Response(200, CONTENT_TYPE, "".join(lines).encode())
 
-    def _families(self) -> Iterator[MetricFamily]:
+    def _families(self, registry: Registry) -> Iterator[MetricFamily]:
         """Yields the metrics of requests."""
         tallies = list(self._tallies.values())
         totals = [
@@ -195,8 +200,25 @@ class Metrics:
             "Remaining lifetime of the client certificates of requests.",
             [({}, self._certificates)],
         )
+        yield MetricFamily(
+            "apiserver_requested_deprecated_apis",
+            "gauge",
+            "Deprecated resources that were requested.",
+            [(_deprecated_labels(series), 1) for series in by_series if _is_deprecated(series, registry)],
+        )
         running = [(series._asdict(), count) for series, count in self._open_streams.items()]
         yield MetricFamily("apiserver_longrunning_requests", "gauge", "Open streams, such as watches.", running)
+
+
+def _is_deprecated(series: _Series, registry: Registry) -> bool:
+    resource = registry.resource(series.group, series.version, series.resource)
+    return resource is not None and bool(resource.deprecation_warning)
+
+
+def _deprecated_labels(series: _Series) -> dict[str, str]:
+    found = {name: getattr(series, name) for name in ("group", "version", "resource", "subresource")}
+    # None of the served versions has a release without it.
+    return {**found, "removed_release": ""}
 
 
 class _Counted:
@@ -247,23 +269,48 @@ async def _store_families(context: Context) -> list[MetricFamily]:
         ({"group": resource.group, "resource": resource.resource}, await store.count(prefix))
         for prefix, resource in stored.items()
     ]
-    families = [
-        ({"group": resource.group, "version": resource.version, "resource": resource.resource}, resource.changes.sent)
+    watched = [
+        ({"group": resource.group, "version": resource.version, "resource": resource.resource}, resource.changes)
         for resource in context.registry
         if resource.changes.sent
     ]
+    families = [(labels, changes.sent) for labels, changes in watched]
+    sizes = [(labels, changes.sizes) for labels, changes in watched]
     revision, oldest = await store.revision(), await store.oldest()
     version = {"git_version": RELEASE, "setpoint_version": VERSION}
     return [
         MetricFamily("apiserver_resource_objects", "gauge", "Stored objects by resource.", objects),
         MetricFamily("apiserver_storage_objects", "gauge", "Stored objects by resource (older name).", objects),
         MetricFamily("apiserver_watch_events_total", "counter", "Events sent to watches by resource.", families),
+        MetricFamily("apiserver_watch_events_sizes", "histogram", "Bytes of the events of watches by resource.", sizes),
+        MetricFamily(
+            "aggregator_unavailable_apiservice",
+            "gauge",
+            "APIServices that are not available.",
+            await _unavailable(context),
+        ),
+        MetricFamily("setpoint_tasks", "gauge", "Running and waiting tasks.", [({}, len(asyncio.all_tasks()))]),
         MetricFamily("setpoint_store_revision", "gauge", "The revision of the last change.", [({}, revision)]),
         MetricFamily(
             "setpoint_store_oldest_revision", "gauge", "The oldest revision that can still be read.", [({}, oldest)]
         ),
         MetricFamily("kubernetes_build_info", "gauge", "The emulated version of Kubernetes.", [(version, 1)]),
     ]
+
+
+async def _unavailable(context: Context) -> list[tuple[dict[str, str], float]]:
+    """Returns 1 for every APIService that is not available, and 0 for the others."""
+    resource = context.registry.resource("apiregistration.k8s.io", "v1", "apiservices")
+    if resource is None:
+        return []
+    page = await context.services.store.range(resource.storage.prefix)
+    trees = [resource.item(item) for item in page.items]
+    return [({"name": meta.name(tree)}, float(not _is_available(tree))) for tree in trees]
+
+
+def _is_available(tree: Object) -> bool:
+    found = conditions.find((tree.get("status") or {}).get("conditions") or [], "Available")
+    return found is not None and found.get("status") == "True"
 
 
 def _together(tallies: Sequence[_Tally], *, own: bool = False) -> Histogram:
