@@ -13,6 +13,7 @@ from tests.oracle.canonical import Names, canonical
 from tests.oracle.comparison import RESTLESS, Compared, Difference, frames_differ
 from tests.oracle.generator import Generator
 from tests.oracle.kinds import Kind
+from tests.oracle.normal_form import in_order
 from tests.oracle.pair import Pair, Watch
 from tests.oracle.request import Request
 from tests.oracle.wire import Answer
@@ -32,6 +33,8 @@ class Finding(NamedTuple):
 
     history: tuple[Request, ...]
     compared: Compared
+    # The codes of the real server's answers to these requests.
+    codes: tuple[int, ...] = ()
 
     @property
     def request(self) -> Request:
@@ -58,6 +61,7 @@ class Episode:
     def __post_init__(self) -> None:
         self.names = (Names(), Names())
         self.parted = False
+        self.codes: list[int] = []
 
     def set_up(self) -> Iterator[Outcome]:
         """Creates the namespace of the episode, the service account that its pods need, and the pods of bindings."""
@@ -83,9 +87,10 @@ class Episode:
         """Compares the answers to a request; gives the real one, and its canonical text as well."""
         self.history.append(request)
         real, compared, self.names = self.pair.compared(request, self.names, self.name)
+        self.codes.append(real.code)
         finding = None
         if compared.differences:
-            finding = Finding(tuple(self.history), compared)
+            finding = Finding(tuple(self.history), compared, tuple(self.codes))
             # The states of the servers are no longer the same, or the numbers of their names.
             self.parted = not request.reads and (
                 compared.differences[0].place.startswith("code")
@@ -283,7 +288,7 @@ def _without_chance(lines: list[bytes]) -> list[bytes]:
 
 
 def _content(line: bytes) -> str:
-    return canonical(msgspec.json.encode(msgspec.json.decode(line), order="sorted"), Names())
+    return canonical(msgspec.json.encode(in_order(msgspec.json.decode(line)), order="sorted"), Names())
 
 
 def _frame(line: bytes, known: Names) -> str:

@@ -20,15 +20,48 @@ class Intended(NamedTuple):
     reason: str
     of_class: re.Pattern[str]
     of_request: re.Pattern[str]
+    # One of the earlier requests of the episode contains this; none if there is no such condition.
+    before: re.Pattern[str] | None = None
+    # True if the request is the first update of its object.
+    is_first: bool = False
 
-    def covers(self, name: str, request: Request) -> bool:
-        return bool(self.of_class.fullmatch(name) and self.of_request.search(request.told()))
+    def covers(self, name: str, finding: Finding) -> bool:
+        """Returns True if the rule explains a difference of the class."""
+        if not self.of_class.fullmatch(name) or not self.of_request.search(finding.request.told()):
+            return False
+        before = self.before
+        if before is not None and not any(before.search(request.told()) for request in finding.history[:-1]):
+            return False
+        return not self.is_first or _is_first_update(finding)
+
+
+def _is_first_update(finding: Finding) -> bool:
+    """Returns True if no earlier request updated the object since its creation."""
+    wanted = _object_of(finding.request)
+    for request, code in zip(reversed(finding.history[:-1]), reversed(finding.codes[:-1]), strict=True):
+        if code >= 400 or ("dryRun", "All") in request.query or _object_of(request) != wanted:
+            continue
+        if request.method in ("PUT", "PATCH") and code != 201:
+            return False
+        if request.method == "DELETE" or code == 201:
+            break
+    return True
+
+
+def _object_of(request: Request) -> str:
+    return request.path.removesuffix(f"/{request.subresource}") if request.subresource else request.path
 
 
 def intended() -> list[Intended]:
     """The table of intended differences."""
     return [
-        Intended(rule["reason"], re.compile(rule["class"], re.DOTALL), re.compile(rule.get("request", "")))
+        Intended(
+            rule["reason"],
+            re.compile(rule["class"], re.DOTALL),
+            re.compile(rule.get("request", "")),
+            re.compile(rule["before"]) if "before" in rule else None,
+            bool(rule.get("first")),
+        )
         for rule in yaml.safe_load(_INTENDED.read_text())
     ]
 
@@ -71,7 +104,7 @@ class Report:
         """Counts a finding."""
         unexplained = False
         for difference, name in _classed(finding):
-            rule = next((rule for rule in self.rules if rule.covers(name, finding.request)), None)
+            rule = next((rule for rule in self.rules if rule.covers(name, finding)), None)
             if rule is not None:
                 self.meant[rule.reason] += 1
                 continue
