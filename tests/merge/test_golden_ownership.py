@@ -38,6 +38,9 @@ BEYOND = {
     "crud-scale-hpa-v1-v2": "autoscalers are converted between versions",
     "life-finalizers-deletiontimestamp-cleared": "the write is not what was stored",
     "ssa-multi-version-hpa": "autoscalers are converted between versions",
+    "crud-hpa-average": "autoscalers are converted between versions",
+    "ssa-event-groups": "the groups of Events do not know the managers of each other",
+    "crd-status-other-kind": "the server keeps the managers of another kind",
 }
 
 

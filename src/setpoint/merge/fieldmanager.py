@@ -29,6 +29,8 @@ MAX_UPDATE_MANAGERS = 10
 ANCIENT_CHANGES = "ancient-changes"
 BEFORE_FIRST_APPLY = "before-first-apply"
 
+_NO_MANAGERS = "metadata.managedFields must be nil"
+
 # The fields that identify an object or that the server writes have no owner.
 _UNOWNED = frozenset(
     (
@@ -46,7 +48,8 @@ class FieldManager:
 
     `types` has the type of every served version, and `convert` converts an object between versions (raising
     `VersionNotServed`). `reset_fields` are, for each version, the fields that writes through this endpoint never
-    change. `empty` is the initial object of the kind, if the type does not define one.
+    change. `empty` is the initial object of the kind, if the type does not define one. `is_custom`: a configuration may
+    have managers whose time cannot be read.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class FieldManager:
         reset_fields: Mapping[str, FieldSet] | None = None,
         subresource: str = "",
         empty: Object | None = None,
+        is_custom: bool = False,
     ) -> None:
         self._version = api_version
         self._gvk = GroupVersion.parse(api_version).with_kind(kind)
@@ -69,6 +73,7 @@ class FieldManager:
         self._clock = clock
         self._subresource = subresource
         self._empty = empty
+        self._is_custom = is_custom
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
         """Returns the new object with its `managedFields`, for every write except an apply.
@@ -79,14 +84,16 @@ class FieldManager:
         sent = _entries(new)
         if live is None and sent is None and type(new.get("metadata")) is dict:
             return self._created(new, manager)
-        before = _without_entries(live) if live is not None else self._empty_object
-        after = _without_entries(new)
+        before = without_entries(live) if live is not None else self._empty_object
+        after = without_entries(new)
         managers = self._base(live, sent)
         if not managers and live is not None:
             # This object was not tracked so far, or the request resets its managers.
             return after
         if self._lacks_keys(before) or self._lacks_keys(after):
             # Unchanged parts are not compared, so that their mismatch would not be found.
+            return self.unchanged(live, new)
+        if self._is_custom and self._subresource and self._is_malformed(before, after):
             return self.unchanged(live, new)
         if any(managed.api_version.count("/") > 1 for managed in managers.values()):
             # No version: as for other objects that cannot be converted.
@@ -102,6 +109,14 @@ class FieldManager:
         if (self._version, self._gvk.kind) != ("v1", "ServiceAccount"):
             return False
         return any(not secret.get("name") for secret in tree.get("secrets") or ())
+
+    def _is_malformed(self, before: Object, after: Object) -> bool:
+        """Returns True if changed fields that a subresource does not write, and that are not validated, do not match
+        their types."""
+        apart = ("metadata", self._subresource)
+        if all(value == before.get(name) for name, value in after.items() if name not in apart):
+            return False
+        return bool(validate.problems(self._type, after, allow_duplicates=True))
 
     def _created(self, new: Object, manager: str) -> Object:
         """Returns a new object with its `managedFields` in the usual case: the object has no managers, and the writer
@@ -133,7 +148,7 @@ class FieldManager:
 
     def unchanged(self, live: Object | None, new: Object) -> Object:
         """Returns the new object with the entries of the live one, for writes with unknown changes."""
-        return _with_entries(_without_entries(new), _entries(live) if live is not None else None)
+        return _with_entries(without_entries(new), _entries(live) if live is not None else None)
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool = False) -> Object:
         """Returns the live object with the configuration applied. `live` is None if the object does not exist.
@@ -144,8 +159,9 @@ class FieldManager:
         self._check(config)
         fields = self._fields_of(config)
         if live is None:
+            self._check_times(config)
             return self._applied_first(config, fields, manager)
-        before = _without_entries(live)
+        before = without_entries(live)
         try:
             managers = managedfields.decode(_entries(live))
             if not managers:
@@ -166,6 +182,7 @@ class FieldManager:
             raise APIError(f"failed to decode managed fields: {error}") from None
         except Mismatch:
             raise self._live_mismatch(before) from None
+        self._check_times(config)
         if manager == "kubectl":
             new = last_applied.refreshed(new, config)
         return _with_entries(new, managedfields.encode(managers))
@@ -179,7 +196,7 @@ class FieldManager:
         if self._reset:
             fields = fieldset.recursive_difference(fields, self._reset)
         owned = fieldset.difference(fields, _STRIPPED)
-        return self._first_entry(_without_entries(new), manager, APPLY, owned)
+        return self._first_entry(without_entries(new), manager, APPLY, owned)
 
     def _update(self, live: Object, new: Object, managers: Managers, me: Identifier) -> Managers:
         """Returns the managers after an update. A manager gains no fields by writing unchanged values."""
@@ -246,8 +263,14 @@ class FieldManager:
             except ValueError:
                 claimed = GroupVersionKind("", "", "")
             raise BadRequest(f"invalid object type: {claimed}")
-        if type(_entries(config)) is list:
-            raise BadRequest("metadata.managedFields must be nil")
+        if managedfields.is_readable(_entries(config)):
+            raise BadRequest(_NO_MANAGERS)
+
+    def _check_times(self, config: Object) -> None:
+        """Raises BadRequest if the managers of a configuration for a built-in kind have a malformed time. The real
+        server finds this after conflicts, and answers with code 500."""
+        if not self._is_custom and managedfields.has_malformed_time(_entries(config)):
+            raise BadRequest(_NO_MANAGERS)
 
     def _fields_of(self, config: Object) -> FieldSet:
         """Returns the fields that a configuration sets. Raises Invalid if the configuration does not match the type."""
@@ -329,7 +352,7 @@ def restore_times(live: Object, new: Object) -> Object:
     for old, entry in zip(old_entries, new_entries, strict=True):
         if old is not entry and _timeless(old) != _timeless(entry):
             return new
-    return _with_entries(new, old_entries) if equal(_without_entries(live), _without_entries(new)) else new
+    return _with_entries(new, old_entries) if equal(without_entries(live), without_entries(new)) else new
 
 
 def with_entries_of(source: Object, tree: Object) -> Object:
@@ -347,7 +370,8 @@ def _entries(tree: Object) -> Json:
     return metadata.get("managedFields") if type(metadata) is dict else None
 
 
-def _without_entries(tree: Object) -> Object:
+def without_entries(tree: Object) -> Object:
+    """Returns an object without its `managedFields`."""
     metadata = tree.get("metadata")
     if type(metadata) is not dict or "managedFields" not in metadata:
         return tree
@@ -359,6 +383,6 @@ def _without_entries(tree: Object) -> Object:
 def _with_entries(tree: Object, entries: Json) -> Object:
     """Returns the object with these entries; a tree without metadata gets metadata."""
     if not entries:
-        return _without_entries(tree)
+        return without_entries(tree)
     metadata = tree.get("metadata")
     return {**tree, "metadata": {**(metadata if type(metadata) is dict else {}), "managedFields": entries}}

@@ -13,9 +13,10 @@ from setpoint.merge import fieldset
 from setpoint.merge.fieldset import EMPTY, FieldSet, FieldSetError
 from setpoint.objects.gotext import compact_json, quote
 from setpoint.objects.metavalidation import MAX_FIELD_MANAGER
-from setpoint.objects.times import format_time
+from setpoint.objects.times import format_time, parse_time
 from setpoint.objects.tree import Json, Object
 
+_TEXTS = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
 APPLY = "Apply"
 UPDATE = "Update"
 
@@ -103,6 +104,28 @@ def _decode(entries: Sequence[Object]) -> Managers:
 def is_reset(entries: Json) -> bool:
     """Returns True if the entries of a request reset all managers: an empty list, or one empty entry."""
     return type(entries) is list and (not entries or entries == [{}])
+
+
+def is_readable(entries: Json) -> bool:
+    """Returns True if kube-apiserver can read the entries of a configuration. It ignores the others, which may still
+    not match the type."""
+    return type(entries) is list and all(type(entry) is dict and _has_types(entry) for entry in entries)
+
+
+def has_malformed_time(entries: Json) -> bool:
+    """Returns True if an entry of a configuration has a malformed time."""
+    return type(entries) is list and any(type(entry) is dict and not _has_time(entry) for entry in entries)
+
+
+def _has_types(entry: Object) -> bool:
+    return all(type(entry.get(name)) in (str, type(None)) for name in _TEXTS) and _has_time(entry)
+
+
+def _has_time(entry: Object) -> bool:
+    try:
+        return entry.get("time") is None or parse_time(entry["time"]) is not None
+    except (TypeError, ValueError):
+        return False
 
 
 def parse(entries: Json) -> Managers:

@@ -104,6 +104,11 @@ def compact_json(value: Json) -> str:
     return encode_sorted(_raw_floats(value) if _has_float(value) else value).decode().translate(_HTML)
 
 
+def plain_json(value: Json) -> str:
+    """Encodes compact JSON with sorted keys, with the numbers as a client writes them: `1.0` is not `1`."""
+    return encode_sorted(value).decode()
+
+
 def ordered_json(value: Json) -> str:
     """Encodes compact JSON like `compact_json`, but with the keys in their order."""
     return msgspec.json.encode(_raw_floats(value) if _has_float(value) else value).decode().translate(_HTML)

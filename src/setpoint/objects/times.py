@@ -25,6 +25,8 @@ _STEPS = (
     (":", "05", re.compile(r"[0-9]{2}"), ("second", 0, 59)),
 )
 _FRACTION = re.compile(r"[.,]([0-9]+)")
+# A time with a fraction of a second other than zero.
+FRACTION = re.compile(r"T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]*[1-9]")
 _MICRO_FRACTION = re.compile(r"[.,]([0-9]{6})")
 _ZONE = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")
 
@@ -37,6 +39,11 @@ def parse_time(text: str) -> datetime:
 def parse_micro_time(text: str) -> datetime:
     """Parses a `MicroTime`, which has exactly six fractional digits, to UTC. Raises ValueError as Go would."""
     return _parse(text, _MICROS)
+
+
+def has_fraction(text: object) -> bool:
+    """Returns True for the text of a time with a fraction of a second, which a `Time` drops when it is stored."""
+    return type(text) is str and FRACTION.search(text) is not None
 
 
 def format_time(moment: datetime) -> str:

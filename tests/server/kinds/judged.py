@@ -51,7 +51,7 @@ def errors_of(body: Object) -> list[str]:
     strategy = strategy_of(tree)
     name = tree["metadata"].get("name") or ""
     found = [FieldError(*error) for error in (*strategy.validate_before_metadata(tree), *strategy.validate(tree))]
-    return sorted([f"metadata.name: {text}" for text in strategy.name_errors(name, False)] + list(map(str, found)))
+    return sorted([f"metadata.name: {text}" for text in strategy.name_rule(tree)(name, False)] + list(map(str, found)))
 
 
 def errors_of_update(body: Object, stored: Object, subresource: str = "") -> list[str]:

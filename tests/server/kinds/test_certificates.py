@@ -59,7 +59,7 @@ def test_a_bundle_of_authorities_is_taken() -> None:
 )
 def test_a_bundle_is_named_after_its_signer(name: str, signer: str, problem: str) -> None:
     (error,) = judged.errors_of(bundle(certificate(), name, signer))
-    assert error == f'metadata.name: Invalid value: "{name}": {problem}'
+    assert error == f"metadata.name: {problem}"
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,7 @@ def test_a_bundle_keeps_its_signer_but_not_its_certificates() -> None:
     (error,) = judged.errors_of_update(renewed, stored)
     assert error.startswith("spec.trustBundle: ")
     unsigned = judged.changed(stored, {}, ["spec.signerName"])
-    named, changed = judged.errors_of_update(unsigned, stored)
-    assert named.endswith('ClusterTrustBundle without signer name must not have ":" in its name')
+    (changed,) = judged.errors_of_update(unsigned, stored)
     assert changed == 'spec.signerName: Invalid value: "": field is immutable'
 
 

@@ -8,6 +8,7 @@ from tests.server.kinds.writes import PLURALS, Writes
 
 from setpoint.merge import mergepatch
 from setpoint.objects.tree import Object, copy
+from setpoint.server.registry.kinds.core.persistent_volume import PersistentVolumeStrategy
 
 
 def _cases(name: str) -> list[Any]:
@@ -118,3 +119,22 @@ def test_a_repeated_variable_is_warned_about() -> None:
     assert Writes().create(place_of("Pod"), body).warnings == [
         'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply'
     ]
+
+
+@pytest.mark.parametrize(
+    ("phase", "sent", "stored"),
+    [
+        ("Pending", None, "2001-01-01T00:00:00Z"),
+        ("Bound", None, "2002-02-02T00:00:00Z"),
+        ("Bound", "2001-01-01T00:00:00Z", "2002-02-02T00:00:00Z"),
+        ("Bound", "2001-01-01T00:00:00.5Z", "2001-01-01T00:00:00Z"),
+        ("Bound", "2001-01-01T00:00:01Z", "2001-01-01T00:00:01Z"),
+    ],
+)
+def test_the_phase_of_a_volume_has_a_time(phase: str, sent: str | None, stored: str) -> None:
+    told = {"phase": phase} if sent is None else {"phase": phase, "lastPhaseTransitionTime": sent}
+    # Decoding drops the fraction.
+    tree = {"status": {name: value.replace(".5Z", "Z") for name, value in told.items()}}
+    old = {"status": {"phase": "Pending", "lastPhaseTransitionTime": "2001-01-01T00:00:00Z"}}
+    PersistentVolumeStrategy().stamp(tree, old, "2002-02-02T00:00:00Z", {"status": told})
+    assert tree["status"]["lastPhaseTransitionTime"] == stored

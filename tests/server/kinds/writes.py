@@ -119,7 +119,7 @@ class Writes:
                 errors = metavalidation.validate_create(
                     metadata,
                     namespaced=place.kind not in _CLUSTER,
-                    name_rule=strategy.name_errors,
+                    name_rule=strategy.name_rule(tree),
                     needs_domains="" not in strategy.without_domains,
                 )
             errors += strategy.validate_before_metadata(tree) + strategy.validate(tree)

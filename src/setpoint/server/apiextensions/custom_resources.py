@@ -73,7 +73,7 @@ class CustomShape:
         # Unlike for built-in kinds, an empty list of managers is dropped, and does not reset the managers.
         tree["metadata"], unknown = objectmeta.coerce(tree.get("metadata"))
         dropped = self.compiled.normalize(tree)
-        return sorted([*dropped, *unknown]) if unknown else dropped
+        return [*sorted(unknown), *dropped] if unknown else dropped
 
     def complete(self, tree: Object) -> None:
         tree["metadata"] = objectmeta.coerce(tree.get("metadata")).metadata

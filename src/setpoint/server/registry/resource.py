@@ -295,15 +295,18 @@ class Resource:
         """Returns the field manager that maintains `managedFields` for writes through an endpoint of this resource."""
         found = self.field_managers.get(subresource)
         if found is None:
+            # As on kube-apiserver, a group does not know the owners of fields in another group of the same objects.
+            family = {version: member for version, member in self.family.items() if member.group == self.group}
             found = self.field_managers[subresource] = FieldManager(
                 api_version=self.api_version,
                 kind=self.kind,
-                types={version: member.shape.type for version, member in self.family.items()},
+                types={version: member.shape.type for version, member in family.items()},
                 clock=clock,
                 convert=self.convert,
-                reset_fields={version: member.reset_fields(subresource) for version, member in self.family.items()},
+                reset_fields={version: member.reset_fields(subresource) for version, member in family.items()},
                 subresource=subresource,
                 empty=self.empty,
+                is_custom=self.is_custom,
             )
         return found
 

@@ -18,7 +18,7 @@ from setpoint.merge.equality import identical
 from setpoint.objects.clock import Clock
 from setpoint.objects.field import FieldError
 from setpoint.objects.ids import Ids
-from setpoint.objects.names import dns1123_subdomain, generate_name
+from setpoint.objects.names import NameRule, dns1123_subdomain, generate_name
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Json, Object
 
@@ -102,6 +102,8 @@ class Strategy:
     pod_spec: ClassVar[Sequence[str]] = ()
     # True if `default_times` must be called for objects of requests.
     defaults_times: ClassVar[bool] = False
+    # True if the write path must call `restore_stored` and `as_owned`.
+    restores_stored: ClassVar[bool] = False
     # True if the write path must call `stamp`.
     stamps: ClassVar[bool] = False
     # True if the write path must call `namespace_errors`.
@@ -122,6 +124,9 @@ class Strategy:
     name_endpoints: ClassVar[Sequence[str]] = ("",)
     # The endpoints (the empty string is the main resource) that accept finalizers without a domain.
     without_domains: ClassVar[Sequence[str]] = ()
+    # Top-level fields of any JSON, in which `1.0` is not `1`. As on kube-apiserver, strategic patches and applies write
+    # integers.
+    raw_fields: ClassVar[Sequence[str]] = ()
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: ClassVar[Mapping[str, Callable[[Object], str]]] = {}
     # False if the field selector metadata.namespace is not supported although the kind has a namespace.
@@ -139,6 +144,10 @@ class Strategy:
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         """Returns the errors of a name, or of the prefix of a generated name."""
         return dns1123_subdomain(name, prefix)
+
+    def name_rule(self, tree: Object) -> NameRule:
+        """Returns the rule of the names of an object, if other fields decide about them."""
+        return self.name_errors
 
     def decoding_fault(self, tree: Object) -> str:
         """Returns the reason why kube-apiserver cannot convert an object of the right types; empty if there is none."""
@@ -170,11 +179,23 @@ class Strategy:
     def renamed(self, tree: Object, before: str) -> None:
         """Updates a prepared object, in place, when its generated name was taken and another one was generated."""
 
+    def complete_named(self, tree: Object) -> None:
+        """Sets, in place, the fields of a valid new object that depend on its name, which may be a generated one."""
+
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
         """Restores, in place, the fields that this endpoint may not change."""
 
-    def stamp(self, tree: Object, old: Object, now: str) -> None:
-        """Sets, in place, the times of an update that the client left out."""
+    def as_owned(self, tree: Object) -> Object:
+        """Returns an object in the form in which the owners of its fields are compared."""
+        return tree
+
+    def restore_stored(self, tree: Object, old: Object, subresource: str) -> None:
+        """Restores, in place, the fields that this endpoint may not change, of objects in the storage version: another
+        version does not tell all of them apart."""
+
+    def stamp(self, tree: Object, old: Object, now: str, sent: Object) -> None:
+        """Sets, in place, the times of an update that the client left out. `sent` is the object before decoding, which
+        drops the fractions of seconds; empty if unknown."""
 
     def validate(self, tree: Object) -> list[FieldError]:
         """Returns the errors of a new object, beyond those of its metadata and its schema."""

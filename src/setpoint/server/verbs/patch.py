@@ -174,6 +174,13 @@ def _with_integers(value: Json) -> Json:
     return value
 
 
+def _put_integers(resource: Resource, tree: Object) -> None:
+    """Writes the integers of arbitrary JSON without a fraction, in place."""
+    for name in resource.strategy.raw_fields:
+        if name in tree:
+            tree[name] = _with_integers(tree[name])
+
+
 @cache
 def _patch_schemas() -> strategic.PatchSchemas:
     return strategic.PatchSchemas(builtin.resolve)
@@ -209,6 +216,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         # The result of a strategic merge is converted to the type of the resource; the kind in the patch has no effect.
         named = {"apiVersion": resource.api_version, "kind": resource.kind}
         tree = {**tree, **{name: value for name, value in named.items() if type(tree.get(name, "")) is str}}
+        _put_integers(resource, tree)
     elif type(tree) is dict and tree.get("apiVersion") in (None, "") and not resource.is_custom:
         _refuse_versionless(context, resource, change, options, change.text(resource, before), tree)
     if resource.is_custom and context.info.subresource == "status" and type(tree) is dict:
@@ -285,6 +293,7 @@ def _as_stored_kind(context: Context, resource: Resource, tree: Object, options:
     if (version, kind) == (resource.api_version, resource.kind):
         return tree
     context.keeps_managers = True
+    context.claimed_kind = GroupKind(version.rpartition("/")[0], kind)
     if is_unknown_version(tree, resource):
         if options.field_validation not in (IGNORE, STRICT):
             warn_of_all(context, tree, resource)
@@ -377,6 +386,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         report_duplicates(context, repeated, options)
         if resource.strategy.counts_empty_in:
             note_empty_lists(context, resource, tree)
+        _put_integers(resource, tree)
         complete(resource, tree, context.services.clock)
         return tree
 

@@ -12,6 +12,7 @@ from typing import cast
 from setpoint.merge.typed.list import ListType
 from setpoint.merge.typed.map import MapType
 from setpoint.merge.typed.node import Type
+from setpoint.objects.times import FRACTION, has_fraction
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.schema.validation import Verdict
@@ -19,10 +20,7 @@ from setpoint.server.registry.kinds.gotypes.empty_lists import struct_inside
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 
-# A time with a fraction of a second.
-_FRACTION = r"T\d\d:\d\d:\d\d\.\d*[1-9]"
-_FRACTION_TEXT = re.compile(_FRACTION)
-_DROPPED = re.compile(rb"\[\s*\]|\{\s*\}|" + _FRACTION.encode())
+_DROPPED = re.compile(rb"\[\s*\]|\{\s*\}|" + FRACTION.pattern.encode())
 _SHOWN_SELECTORS = ("nodeSelector", "scopeSelector")
 # The field that a subresource writes.
 _PARTS = {"ephemeralcontainers": ("spec", "ephemeralContainers")}
@@ -82,7 +80,7 @@ def _with_empty(value: Json, sent: Json, kind: Type, is_whole: bool, is_item: bo
         if name not in value:
             if is_item and (given == [] or (given == {} and isinstance(inner, MapType) and not inner.fields)):
                 found[name] = given
-        elif is_item and type(given) is str and given != value[name] and _FRACTION_TEXT.search(given):
+        elif is_item and given != value[name] and has_fraction(given):
             found[name] = given
         elif (new := _with_empty(value[name], given, inner, is_whole or kind.atomic, is_item)) is not value[name]:
             found[name] = new

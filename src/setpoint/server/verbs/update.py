@@ -1,6 +1,7 @@
 """PUT: replaces the stored object."""
 
 from setpoint.objects.errors import Conflict
+from setpoint.objects.gvk import GroupKind
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.tree import Object, copy
 from setpoint.server.codec.request_body import read_object
@@ -21,6 +22,7 @@ async def update(context: Context, resource: Resource) -> Response:
     fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
     if resource.is_custom and info.subresource == "status" and tree["kind"] != resource.kind:
         # The status has no kind of its own. kube-apiserver does not track the fields of such an update.
+        context.claimed_kind = GroupKind(resource.group, tree["kind"])
         tree["kind"], context.keeps_managers = resource.kind, True
     refuse_name(tree["metadata"].get("name", ""), info.name)
 

@@ -5,11 +5,12 @@ for its own writes too. An update reads, changes and writes the object, and repe
 an update without changes writes no entry.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from setpoint.merge.fieldmanager import restore_times, with_entries_of
+from setpoint.merge.equality import equal
+from setpoint.merge.fieldmanager import restore_times, with_entries_of, without_entries
 from setpoint.merge.updater import same_version
 from setpoint.objects import meta, metavalidation, owners
 from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
@@ -17,7 +18,7 @@ from setpoint.objects.field import FieldError, declared_last, invalid, without_r
 from setpoint.objects.gotext import parse_uint
 from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.times import format_time
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Object, copy
 from setpoint.schema.validation import Verdict
 from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
@@ -136,6 +137,7 @@ async def _store_new(
             await _checked(context, is_long, partial(_check_new, context, resource, tree))
             if context.info.verb != "create":
                 await authorize_creation(context, resource.group_resource)
+        strategy.complete_named(tree)
         operation.object, operation.name = tree, metadata["name"]
         await services.admission.validate(context, operation)
         value, _held = await _encoded(context, resource, tree, is_long)
@@ -190,6 +192,18 @@ async def _encoded(context: Context, resource: Resource, tree: Object, is_long: 
     return value, held
 
 
+def _with_stored(resource: Resource, value: bytes, item: Item, endpoints: Sequence[str]) -> bytes:
+    """Returns the bytes to store with the fields that all of these endpoints may not change, as they are stored. An
+    apply that changes no field changes no endpoint's fields."""
+    storage = resource.storage
+    if storage.api_version == resource.api_version:
+        return value
+    tree, old = (storage.decode(stored, item.revision) for stored in (value, item.value))
+    for subresource in endpoints:
+        resource.strategy.restore_stored(tree, old, subresource)
+    return storage.encode(tree)
+
+
 async def _rendered(resource: Resource, value: bytes, revision: int) -> bytes:
     """Returns the JSON of a stored value in the version of the request."""
     if resource.fetch is None:
@@ -216,9 +230,11 @@ async def _managed(
             manager = resource.field_managers.get(subresource)
             if manager is None:
                 manager = resource.field_manager(subresource, context.services.clock)
-            if old is None:
+            is_compared = resource.strategy.restores_stored
+            if old is None and not is_compared:
                 return manager.update(old, new, options.field_manager)
-            sent = with_empty_items(context, resource, new, subresource)
+            sent = resource.strategy.as_owned(copy(new)) if is_compared else new
+            sent = sent if old is None else with_empty_items(context, resource, sent, subresource)
             found = manager.update(old, sent, options.field_manager)
             return found if sent is new else with_entries_of(found, new)
 
@@ -320,26 +336,26 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
 
 
 def _errors_of_new(context: Context, resource: Resource, tree: Object, *, quick: bool) -> Verdict:
-    strategy, metadata = resource.strategy, tree["metadata"]
+    strategy = resource.strategy
     errors = strategy.validate_before_metadata(tree) if strategy.validates_before_metadata else []
     if strategy.reads_namespace:
         errors += _namespace_errors(context, resource, tree, None, "")
     if not strategy.validates_metadata and not strategy.validates_metadata_last:
-        errors += _new_metadata_errors(resource, metadata)
+        errors += _new_metadata_errors(resource, tree)
     errors += strategy.validate(tree)
     if strategy.validates_metadata_last and not errors:
-        errors = _new_metadata_errors(resource, metadata)
+        errors = _new_metadata_errors(resource, tree)
     if errors and not resource.is_custom and strategy.declares_rules:
         rules = (*strategy.declared_rules, *strategy.declared_of_new)
         errors = declared_last(without_repeats(errors), rules)
     return resource.shape.validate(tree, None, errors, quick=quick)
 
 
-def _new_metadata_errors(resource: Resource, metadata: Object) -> list[FieldError]:
+def _new_metadata_errors(resource: Resource, tree: Object) -> list[FieldError]:
     return metavalidation.validate_create(
-        metadata,
+        tree["metadata"],
         namespaced=resource.namespaced,
-        name_rule=resource.strategy.name_errors,
+        name_rule=resource.strategy.name_rule(tree),
         needs_domains=not resource.is_custom and "" not in resource.strategy.without_domains,
     )
 
@@ -438,14 +454,19 @@ async def update_object(
             value: bytes | None = None
             if not is_finished(resource, new, old):
                 value, _held = await _encoded(context, resource, new, is_long)
+                if resource.strategy.restores_stored:
+                    is_same = managed and equal(without_entries(old), without_entries(new))
+                    value = _with_stored(resource, value, item, ("", "status") if is_same else (subresource,))
             if options.dry_run and (link := self_link(context)):
                 # kube-apiserver stores no selfLink, but a dry run shows the object before storing.
                 new["metadata"]["selfLink"] = link
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
             if value == item.value:
                 return Written(await _rendered(resource, item.value, item.revision), new)
-            if options.dry_run:
+            if options.dry_run and (value is None or not resource.strategy.restores_stored):
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
+            if options.dry_run and value is not None:
+                return Written(resource.render(value, item.revision), new)
             try:
                 revision = await context.services.persist(
                     resource,
@@ -521,7 +542,9 @@ async def _changed(
     ):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     if resource.strategy.stamps:
-        resource.strategy.stamp(new, old, format_time(services.clock.now()))
+        sent = None if context.sent_object is None else context.sent_object()
+        sent = sent if type(sent) is dict else {}
+        resource.strategy.stamp(new, old, format_time(services.clock.now()), sent)
     if resource.strategy.allocates and not subresource:
         await _allocate(context, resource, new, old, options)
     check = partial(_check_changed, context, resource, name, new, old, subresource)
@@ -554,7 +577,7 @@ def _check_changed(
         found = as_sent(context, resource, new, subresource, found, errors_of)
     errors, warnings = found
     if errors:
-        raise Invalid.of(_kind_of(resource, new), name, errors)
+        raise Invalid.of(context.claimed_kind or _kind_of(resource, new), name, errors)
     _warn(context, resource, new, old, warnings, subresource)
 
 
@@ -584,7 +607,7 @@ def _metadata_errors(resource: Resource, new: Object, old: Object, subresource: 
     if (finalizers := metadata.get("finalizers")) and subresource not in strategy.without_domains:
         found = metavalidation.validate_domains(finalizers, "metadata.finalizers")
     if strategy.name_on_update and subresource in strategy.name_endpoints:
-        names = metavalidation.validate_name(metadata, strategy.name_errors)
+        names = metavalidation.validate_name(metadata, strategy.name_rule(new))
         if strategy.name_on_update == "before":
             return names + found
         return found + strategy.changes_before_name(new, old) + names

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from setpoint.objects import owners
 from setpoint.objects.field import FieldError, index, invalid, required
+from setpoint.objects.gotext import RawJson, plain_json
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.apps.deployment import READY
@@ -18,7 +19,7 @@ from setpoint.server.registry.kinds.apps.pod_template import (
     validate_match,
     validate_selector,
 )
-from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, struct_text
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, differ, struct_text
 from setpoint.server.registry.kinds.core.claim_spec import validate_claim_spec
 from setpoint.server.registry.kinds.core.pod import default_pod_template, validate_pod_template
 from setpoint.server.registry.kinds.core.pod.defaults import default_claim_spec
@@ -26,7 +27,13 @@ from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.printers.cells import NONE, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, containers, number
 from setpoint.server.registry.kinds.validation.pod_amounts import at_most_all, plain_amount, validate_amount
-from setpoint.server.registry.kinds.validation.values import enum, non_negative, non_negative_fields, wrong
+from setpoint.server.registry.kinds.validation.values import (
+    IMMUTABLE,
+    enum,
+    non_negative,
+    non_negative_fields,
+    wrong,
+)
 from setpoint.server.registry.strategy import Column
 
 _RETENTION = ("Retain", "Delete")
@@ -180,8 +187,8 @@ def _controller(tree: Object, _now: datetime) -> str:
 
 
 class ControllerRevisionStrategy(ValidatingStrategy):
+    raw_fields = ("data",)
     name_on_update = "after"
-    immutable = ("data",)
     columns = (NAME, Column("Controller", _controller), Column("Revision", number("revision")), AGE)
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
@@ -191,4 +198,6 @@ class ControllerRevisionStrategy(ValidatingStrategy):
             found.append(required("data", "data is mandatory"))
         elif old is None and type(data) is not dict:
             found.append(required("data", "data must be a valid JSON object"))
+        elif old is not None and differ(data, old.get("data")):
+            found.append(invalid("data", RawJson(plain_json(data)), IMMUTABLE))
         return found

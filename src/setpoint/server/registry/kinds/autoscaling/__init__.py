@@ -16,14 +16,16 @@ from setpoint.server.registry.kinds.autoscaling.conversion import (
     carry_status,
     convert,
     drop_carried,
+    drop_statuses,
     has_metrics,
+    has_statuses,
 )
 from setpoint.server.registry.kinds.autoscaling.metrics_text import metrics_text
 from setpoint.server.registry.kinds.autoscaling.spec_validation import validate_spec
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import UNSET, Cell, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
-from setpoint.server.registry.kinds.validation.values import non_negative, non_negative_fields
+from setpoint.server.registry.kinds.validation.values import non_negative, non_negative_fields, put
 from setpoint.server.registry.strategy import Column
 
 _V1, _V2 = "autoscaling/v1", "autoscaling/v2"
@@ -65,6 +67,7 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
         "spec.maxReplicas Invalid must be greater than or equal to 1",
     )
     keeps_generation = True
+    restores_stored = True
     annotations_of_full_object = CARRIED
     validates_empty = True
     without_default = ("policies",)
@@ -90,6 +93,9 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
                 spec.setdefault("targetCPUUtilizationPercentage", _DEFAULT_UTILIZATION)
             # kube-apiserver converts the object to the newer version and back before it compares fields.
             made = convert(convert({**tree}, _V1, _V2), _V2, _V1)
+            if not has_statuses(tree.get("metadata") or {}):
+                # The annotation would tell an average beside the percentage: see `as_owned`.
+                drop_statuses(made["metadata"])
             tree.clear()
             tree.update(made)
             return
@@ -103,6 +109,9 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
             behavior["scaleUp"].setdefault("stabilizationWindowSeconds", 0)
             _default_rules(behavior.setdefault("scaleDown", {}), _SCALE_DOWN)
 
+    def as_owned(self, tree: Object) -> Object:
+        return convert(convert(tree, _V1, _V2), _V2, _V1) if tree.get("apiVersion") == _V1 else tree
+
     def prepare_for_create(self, tree: Object) -> None:
         carry_status(tree, {})
 
@@ -111,6 +120,10 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
             carry_spec(tree, old)
         else:
             carry_status(tree, old)
+
+    def restore_stored(self, tree: Object, old: Object, subresource: str) -> None:
+        name = "spec" if subresource == "status" else "status"
+        put(tree, name, old.get(name))
 
     def bumps_generation(self, tree: Object, old: Object) -> bool:
         return bool(_newer(tree).get("spec") != _newer(old).get("spec"))

@@ -34,14 +34,25 @@ def has_metrics(metadata: Object) -> bool:
     return bool((metadata.get("annotations") or {}).get(_METRICS))
 
 
+def has_statuses(metadata: Object) -> bool:
+    """Returns True if an object of the older version has the current values of metrics, which are in an annotation."""
+    return _STATUSES in (metadata.get("annotations") or {})
+
+
+def drop_statuses(metadata: Object) -> None:
+    """Removes, in place, the annotation with the current values of metrics."""
+    _drop(metadata, (_STATUSES,))
+
+
 def drop_carried(metadata: Object) -> None:
     """Removes, in place, the annotations that only the older version has."""
+    _drop(metadata, CARRIED)
+
+
+def _drop(metadata: Object, names: Sequence[str]) -> None:
     annotations = metadata.get("annotations")
-    if annotations and any(name in annotations for name in CARRIED):
-        kept = {name: value for name, value in annotations.items() if name not in CARRIED}
-        metadata.pop("annotations")
-        if kept:
-            metadata["annotations"] = kept
+    if annotations and any(name in annotations for name in names):
+        put(metadata, "annotations", {name: value for name, value in annotations.items() if name not in names})
 
 
 def carry_spec(new: Object, old: Object) -> None:
@@ -252,7 +263,7 @@ def _newer(tree: Object, version: str) -> Object:
         new_spec["behavior"] = _newer_behavior(behavior)
     statuses = v1_annotations.read(annotations.get(_STATUSES, ""), list[v1_annotations.MetricStatus])
     current = status.get("currentCPUUtilizationPercentage")
-    if statuses is not None and not _tells_only(statuses, current):
+    if statuses is not None:
         new_status["currentMetrics"] = [_newer_status(metric) for metric in statuses]
     elif current is not None:
         resource = {"name": CPU, "current": {"averageUtilization": current}}
@@ -263,12 +274,6 @@ def _newer(tree: Object, version: str) -> Object:
     if conditions:
         new_status["conditions"] = msgspec.to_builtins(conditions)
     return {**tree, "apiVersion": version, "metadata": metadata, "spec": new_spec, "status": new_status}
-
-
-def _tells_only(statuses: list[v1_annotations.MetricStatus], current: int | None) -> bool:
-    """Returns True if statuses are those that `_older` writes for a percentage alone, whose missing average is zero."""
-    resource = {"name": CPU, "current": {"averageUtilization": current}}
-    return current is not None and statuses == [_older_status({"type": "Resource", "resource": resource})]
 
 
 def _without_empty(**fields: Any) -> Object:

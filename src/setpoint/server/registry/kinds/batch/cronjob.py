@@ -9,6 +9,7 @@ from setpoint.server.registry.kinds.batch.job import job_warnings, validate_job_
 from setpoint.server.registry.kinds.batch.job_policies import default_failure_policy
 from setpoint.server.registry.kinds.core.pod import default_pod_template
 from setpoint.server.registry.kinds.core.pod.warnings import name_warning
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.printers.cells import NONE, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, age, containers, count, selector
 from setpoint.server.registry.kinds.validation.values import enum, non_negative_fields
@@ -70,7 +71,8 @@ class CronJobStrategy(ValidatingStrategy):
         job, path = lookup(tree, *_TEMPLATE) or {}, "spec.jobTemplate.spec"
         found += validate_job_spec(job, path)
         if job.get("selector") is not None:
-            found.append(invalid(f"{path}.selector", job["selector"], "`selector` will be auto-generated"))
+            shown = struct_value("*LabelSelector", job["selector"])
+            found.append(invalid(f"{path}.selector", shown, "`selector` will be auto-generated"))
         if job.get("manualSelector"):
             found.append(not_supported(f"{path}.manualSelector", True, ("nil", "false")))
         found += non_negative_fields(spec, "spec", *_LIMITS)

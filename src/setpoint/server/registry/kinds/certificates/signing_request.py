@@ -5,6 +5,7 @@ import binascii
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from setpoint.objects import conditions
@@ -20,7 +21,7 @@ from setpoint.objects.field import (
     too_long,
 )
 from setpoint.objects.gotext import quote
-from setpoint.objects.names import dns1123_label, dns1123_subdomain, path_segment
+from setpoint.objects.names import NameRule, dns1123_label, dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, immutable
 from setpoint.server.registry.kinds.printers.cells import NONE, field, lookup, selectable
@@ -121,7 +122,7 @@ class CertificateSigningRequestStrategy(ValidatingStrategy):
             for kind in _DECISIONS:
                 _keep(status, before, kind)
 
-    def stamp(self, tree: Object, old: Object, now: str) -> None:
+    def stamp(self, tree: Object, old: Object, now: str, sent: Object) -> None:
         before = (old.get("status") or {}).get("conditions") or []
         for each in (tree.get("status") or {}).get("conditions") or []:
             each["lastUpdateTime"] = each.get("lastUpdateTime") or now
@@ -272,18 +273,13 @@ class ClusterTrustBundleStrategy(ValidatingStrategy):
     selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base
     columns = (NAME, Column("SignerName", field("spec", "signerName", absent=NONE)))
 
-    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
-        # The allowed names depend on the signer: see `check`.
-        return () if ":" in name else dns1123_subdomain(name, prefix)
+    def name_rule(self, tree: Object) -> NameRule:
+        return partial(_bundle_name_problems, lookup(tree, "spec", "signerName") or "")
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        spec, name = tree.get("spec") or {}, tree["metadata"].get("name") or ""
+        spec = tree.get("spec") or {}
         signer = spec.get("signerName") or ""
-        base = tree["metadata"].get("generateName") or ""
-        found = wrong("metadata.generateName", base, _bundle_name_problems(base, signer, prefix=True)) if base else []
-        found += wrong("metadata.name", name, _bundle_name_problems(name, signer)) if name else []
-        if signer:
-            found += validate_signer_name(signer, "spec.signerName")
+        found = validate_signer_name(signer, "spec.signerName") if signer else []
         bundle = spec.get("trustBundle") or ""
         if old is None or bundle != lookup(old, "spec", "trustBundle"):
             found += _validate_bundle(bundle, "spec.trustBundle")
@@ -292,9 +288,11 @@ class ClusterTrustBundleStrategy(ValidatingStrategy):
         return found
 
 
-def _bundle_name_problems(name: str, signer: str, *, prefix: bool = False) -> Sequence[str]:
+def _bundle_name_problems(signer: str, name: str, prefix: bool) -> Sequence[str]:
+    if not signer and ":" in name:
+        return ['ClusterTrustBundle without signer name must not have ":" in its name']
     if not signer:
-        return ['ClusterTrustBundle without signer name must not have ":" in its name'] if ":" in name else ()
+        return dns1123_subdomain(name, prefix)
     start = signer.replace("/", ":") + ":"
     if not name.startswith(start):
         return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {start}"]

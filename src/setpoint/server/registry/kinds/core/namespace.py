@@ -37,7 +37,6 @@ class NamespaceStrategy(Strategy):
         tree.setdefault("status", {}).setdefault("phase", "Active")
 
     def prepare_for_create(self, tree: Object) -> None:
-        _label_with_name(tree)
         tree["status"] = {"phase": "Active"}
         finalizers = tree["spec"].setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
@@ -63,6 +62,9 @@ class NamespaceStrategy(Strategy):
         if subresource == "status":
             return _validate_phase(tree)
         return []
+
+    def complete_named(self, tree: Object) -> None:
+        _label_with_name(tree)
 
     def own_finalizers(self, tree: Object) -> Sequence[str]:
         return (tree.get("spec") or {}).get("finalizers") or ()

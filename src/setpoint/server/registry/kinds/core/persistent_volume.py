@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from setpoint.objects.field import FieldError, child, forbidden, invalid, key, not_supported, required
 from setpoint.objects.names import dns1123_subdomain, qualified_name
+from setpoint.objects.times import has_fraction
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.server.registry.kinds.base_strategy import drop_disabled
 from setpoint.server.registry.kinds.core.claim_spec import VOLUME_MODES, validate_access_modes, validate_claim_spec
@@ -14,7 +15,7 @@ from setpoint.server.registry.kinds.core.pod.resources import is_native, resourc
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_node_selector
 from setpoint.server.registry.kinds.core.volume_sources import validate_source
 from setpoint.server.registry.kinds.gotypes.difference import difference
-from setpoint.server.registry.kinds.printers.cells import UNSET, access_modes, field
+from setpoint.server.registry.kinds.printers.cells import UNSET, access_modes, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.values import amount, immutable, positive_amount, put, wrong
 from setpoint.server.registry.strategy import Column, Strategy
@@ -75,6 +76,7 @@ def _claim(tree: Object, _now: datetime) -> Json:
 
 
 class PersistentVolumeStrategy(Strategy):
+    stamps = True
     name_on_update = "before"
     returns_deleted_object = True
     columns: ClassVar[Sequence[Column]] = (
@@ -116,18 +118,14 @@ class PersistentVolumeStrategy(Strategy):
         if created:
             tree["status"]["lastPhaseTransitionTime"] = created
 
-    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
-        if subresource == "status":
-            status, before = tree.setdefault("status", {}), old.get("status") or {}
-            told = status.get("lastPhaseTransitionTime")
-            if told is None or told == before.get("lastPhaseTransitionTime"):
-                moment = told or before.get("lastPhaseTransitionTime")
-                if status.get("phase") != before.get("phase"):
-                    # The time of this write is that of its managed fields.
-                    entries = tree["metadata"].get("managedFields") or ()
-                    moment = max((entry.get("time") or "" for entry in entries), default="") or moment
-                if moment:
-                    status["lastPhaseTransitionTime"] = moment
+    def stamp(self, tree: Object, old: Object, now: str, sent: Object) -> None:
+        status, before = tree.setdefault("status", {}), old.get("status") or {}
+        told, known = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+        if told is not None and (told != known or has_fraction(lookup(sent, "status", "lastPhaseTransitionTime"))):
+            return
+        moment = known if status.get("phase") == before.get("phase") else now
+        if moment:
+            status["lastPhaseTransitionTime"] = moment
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         return _volume_warnings(tree)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from setpoint.objects.field import FieldError, forbidden, invalid, too_many
 from setpoint.objects.names import dns1123_subdomain, qualified_name
+from setpoint.objects.times import has_fraction
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
 from setpoint.server.registry.kinds.core.claim_spec import validate_template_metadata
@@ -225,9 +226,12 @@ class DeviceTaintRuleStrategy(ValidatingStrategy):
         # The fraction of a second is not stored.
         return _FRACTION.search(str(lookup(sent, "spec", "taint", "timeAdded"))) is not None
 
-    def stamp(self, tree: Object, old: Object, now: str) -> None:
+    def stamp(self, tree: Object, old: Object, now: str, sent: Object) -> None:
         taint, before = lookup(tree, "spec", "taint") or {}, lookup(old, "spec", "taint") or {}
-        if taint.get("effect") != before.get("effect") and taint.get("timeAdded") == before.get("timeAdded"):
+        is_same = taint.get("timeAdded") == before.get("timeAdded")
+        if has_fraction(lookup(sent, "spec", "taint", "timeAdded")):
+            is_same = False
+        if taint.get("effect") != before.get("effect") and is_same:
             taint["timeAdded"] = now
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:

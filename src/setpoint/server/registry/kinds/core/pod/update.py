@@ -1,5 +1,7 @@
 """Validation of updates of a pod: few changes of the spec."""
 
+from collections.abc import Sequence
+
 from setpoint.objects.field import FieldError, child, forbidden, index, invalid, key, required
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object, copy
@@ -58,10 +60,7 @@ def validate_pod_update(tree: Object, old: Object) -> list[FieldError]:
 
 def _without_allowed_changes(spec: Object, stored: Object) -> tuple[list[FieldError], Object]:
     """Returns the new spec with all allowed changes reverted, and their errors."""
-    munged: Object = copy(spec)
-    for name in ("containers", "initContainers"):
-        for container, before in zip(munged.get(name) or (), stored.get(name) or (), strict=False):
-            put(container, "image", before.get("image"))
+    munged = _with_container_fields(spec, stored, ("image",))
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         put(munged, name, stored.get(name))
     if stored.get("terminationGracePeriodSeconds", 0) < 0 and munged.get("terminationGracePeriodSeconds") == 1:
@@ -70,6 +69,19 @@ def _without_allowed_changes(spec: Object, stored: Object) -> tuple[list[FieldEr
     if stored.get("schedulingGates"):
         found = _validate_gated(munged, stored)
     return found, munged
+
+
+def _with_container_fields(spec: Object, stored: Object, fields: Sequence[str]) -> Object:
+    """Returns a copy of the spec whose containers have these fields of the stored ones. As on kube-apiserver, which
+    collects the containers in new lists, an empty list becomes an absent one."""
+    munged: Object = copy(spec)
+    for name in ("containers", "initContainers"):
+        for container, before in zip(munged.get(name) or (), stored.get(name) or (), strict=False):
+            for field in fields:
+                put(container, field, before.get(field))
+        if not munged.get(name):
+            munged.pop(name, None)
+    return munged
 
 
 def _validate_gated(munged: Object, stored: Object) -> list[FieldError]:
@@ -206,11 +218,7 @@ def validate_resize(tree: Object, old: Object) -> list[FieldError]:
             if container.get("name") != before.get("name"):
                 why = f"{name} may not be renamed or reordered on resize"
                 found.append(forbidden(f"spec.{name}[{position}].name", why))
-    munged: Object = copy(spec)
-    for name in ("containers", "initContainers"):
-        for container, before in zip(munged.get(name) or (), stored.get(name) or (), strict=False):
-            for field in ("resources", "resizePolicy"):
-                put(container, field, before.get(field))
+    munged = _with_container_fields(spec, stored, ("resources", "resizePolicy"))
     put(munged, "resources", stored.get("resources"))
     if differ(munged, stored):
         diff = difference("PodSpec", stored, munged)
