@@ -259,22 +259,22 @@ def _close_watch(episode: Episode, watch: Watch, generator: Generator) -> Outcom
         answers = episode.pair.exchange(create, episode.names, episode.name)
         if all(answer.code == 201 for answer in answers):
             seconds = _FRAME_SECONDS
-    raw = [_without_chance(lines) for lines in watch.frames(b'"zz-', seconds)]
+    raw = [_without_chance(_without_bookmarks(lines)) for lines in watch.frames(b'"zz-', seconds)]
     # Controllers inside kube-apiserver write some kinds at any time, which makes more frames.
     is_restless = episode.kind.name.startswith(RESTLESS)
     frames = [
-        [
-            _frame(line, known)
-            for line in lines
-            if (b'"type":"BOOKMARK"' not in line or b"initial-events-end" in line)
-            and not (is_restless and b'"type":"MODIFIED"' in line)
-        ]
+        [_frame(line, known) for line in lines if not (is_restless and b'"type":"MODIFIED"' in line)]
         for lines, known in zip(raw, episode.names, strict=True)
     ]
     # The first objects are created while the real server still begins the watch, so they may come before its bookmark.
     for lines in frames:
         lines.sort(key=lambda line: '"type":"BOOKMARK"' not in line)
     return _outcome(episode, request, 200, frames_differ(frames[0], frames[1], episode.kind.name), frames)
+
+
+def _without_bookmarks(lines: list[bytes]) -> list[bytes]:
+    """The frames without those bookmarks that a server sends at any time."""
+    return [line for line in lines if b'"type":"BOOKMARK"' not in line or b"initial-events-end" in line]
 
 
 def _without_chance(lines: list[bytes]) -> list[bytes]:

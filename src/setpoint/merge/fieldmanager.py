@@ -49,7 +49,7 @@ class FieldManager:
     `types` has the type of every served version, and `convert` converts an object between versions (raising
     `VersionNotServed`). `reset_fields` are, for each version, the fields that writes through this endpoint never
     change. `empty` is the initial object of the kind, if the type does not define one. `is_custom`: a configuration may
-    have managers whose time cannot be read.
+    have managers with an unreadable time.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ class FieldManager:
 
     def _check_times(self, config: Object) -> None:
         """Raises BadRequest if the managers of a configuration for a built-in kind have a malformed time. The real
-        server finds this after conflicts, and answers with code 500."""
+        server reports conflicts first, and answers with code 500."""
         if not self._is_custom and managedfields.has_malformed_time(_entries(config)):
             raise BadRequest(_NO_MANAGERS)
 

@@ -107,8 +107,8 @@ def is_reset(entries: Json) -> bool:
 
 
 def is_readable(entries: Json) -> bool:
-    """Returns True if kube-apiserver can read the entries of a configuration. It ignores the others, which may still
-    not match the type."""
+    """Returns True if kube-apiserver can read the entries of a configuration. Unreadable entries are ignored, but may
+    still not match the type."""
     return type(entries) is list and all(type(entry) is dict and _has_types(entry) for entry in entries)
 
 

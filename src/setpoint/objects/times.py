@@ -42,7 +42,7 @@ def parse_micro_time(text: str) -> datetime:
 
 
 def has_fraction(text: object) -> bool:
-    """Returns True for the text of a time with a fraction of a second, which a `Time` drops when it is stored."""
+    """Returns True for the text of a time with a fraction of a second, which the storage of a `Time` drops."""
     return type(text) is str and FRACTION.search(text) is not None
 
 
