@@ -35,6 +35,8 @@ def by_content(answer: Answer) -> bytes:
         body = _without_start_order(body)
     if _is_json(kinds) and b'"EventList"' in body:
         body = _without_own_events(body)
+    if _is_json(kinds) and b'"IPAddressList"' in body:
+        body = _by_parent(body)
     if b"generateName" not in body or not re.search(b'(?:items|rows)"?:', body) or is_protobuf(answer):
         return body
     try:
@@ -66,6 +68,16 @@ def _without_own_events(body: bytes) -> bytes:
     try:
         tree = msgspec.json.decode(body)
         tree["items"] = [item for item in tree["items"] if _reporter(item) not in _OWN_REPORTERS]
+    except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
+        return body
+    return msgspec.json.encode(tree)
+
+
+def _by_parent(body: bytes) -> bytes:
+    """A list of IPAddresses in the order of their owners: each server chooses the addresses, which are the names."""
+    try:
+        tree = msgspec.json.decode(body)
+        tree["items"].sort(key=lambda item: msgspec.json.encode(item["spec"].get("parentRef"), order="sorted"))
     except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
         return body
     return msgspec.json.encode(tree)

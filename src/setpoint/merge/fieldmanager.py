@@ -95,8 +95,7 @@ class FieldManager:
             return self.unchanged(live, new)
         if self._is_custom and self._subresource and self._is_malformed(before, after):
             return self.unchanged(live, new)
-        if any(managed.api_version.count("/") > 1 for managed in managers.values()):
-            # No version: as for other objects that cannot be converted.
+        if not all(map(self._is_convertible, managers.values())):
             return self.unchanged(live, new)
         try:
             managers = self._update(before, after, managers, self._identify(manager, UPDATE))
@@ -109,6 +108,12 @@ class FieldManager:
         if (self._version, self._gvk.kind) != ("v1", "ServiceAccount"):
             return False
         return any(not secret.get("name") for secret in tree.get("secrets") or ())
+
+    def _is_convertible(self, managed: Managed) -> bool:
+        """Returns False if an object cannot be converted to the version of a manager. Built-in kinds forget managers of
+        unknown versions instead."""
+        version = managed.api_version
+        return version in self._updater.types if self._is_custom else version.count("/") <= 1
 
     def _is_malformed(self, before: Object, after: Object) -> bool:
         """Returns True if changed fields that a subresource does not write, and that are not validated, do not match

@@ -91,11 +91,17 @@ def validate_update(new: Object, old: Object, *, path: str = "metadata") -> list
 
 def validate_change_again(new: Object, old: Object, *, path: str = "metadata") -> list[FieldError]:
     """Returns the faults of a change that a kind without declared rules reports again."""
+    entries = validate_entries_again(new, path=path)
+    changes = _validate_change(new, old, path)
+    return entries + changes + entries
+
+
+def validate_entries_again(new: Object, *, path: str = "metadata") -> list[FieldError]:
+    """Returns the faults of labels, annotations, owners and managers, which the validation of a change repeats."""
     entries = _validate_entries(new, path)
     if managed := new.get("managedFields"):
         entries += validate_managed_fields(managed, f"{path}.managedFields")
-    changes = _validate_change(new, old, path)
-    return entries + changes + entries
+    return entries
 
 
 def validate_name(meta: Object, name_rule: names.NameRule, *, path: str = "metadata") -> list[FieldError]:

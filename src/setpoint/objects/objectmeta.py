@@ -47,7 +47,8 @@ def coerce(metadata: Json, *, path: str = "metadata", within: str = "", drop_mal
         raise ValueError(f"json: cannot unmarshal {json_type(metadata)} into Go value of type v1.ObjectMeta")
     reader = _FieldPosition("ObjectMeta", within, path, unknown)
     found: Object = {}
-    for name, value in metadata.items():
+    # The metadata of a custom resource are read from a Go map, in the order of their names.
+    for name, value in metadata.items() if within else sorted(metadata.items()):
         field = _OBJECT_META.get(name)
         if field is None:
             unknown.append(f"{path}.{name}")

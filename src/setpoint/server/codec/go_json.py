@@ -71,7 +71,8 @@ def _place(message: str | None, name: str) -> tuple[list[str], str | None]:
         if field.is_embedded and name in struct_fields(field.type):
             names, inner = _place(field.type, name)
             return [field.go_name, *names], inner
-    return [name], None
+    # The table has no fields for the type of an object inside another one.
+    return ["TypeMeta", name] if name in ("apiVersion", "kind") else [name], None
 
 
 def struct_fields(message: str) -> dict[str, MessageField]:

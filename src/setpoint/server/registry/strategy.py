@@ -206,7 +206,8 @@ class Strategy:
         return []
 
     def validate_before_metadata(self, tree: Object) -> list[FieldError]:
-        """Returns the errors of a new or updated object that come before those of its metadata."""
+        """Returns the errors that come before those of the metadata of a new object, or before those that a kind
+        reports about the metadata of an updated one."""
         return []
 
     def changes_before_name(self, tree: Object, old: Object) -> list[FieldError]:

@@ -121,8 +121,8 @@ def _put_empty(tree: Object, sent: Object, definition: str, without_default: Col
     places = builtin.definition(definition).get("properties") if definition else None
     for name, value in sent.items():
         mine = tree.get(name)
-        if name.endswith("elector") and name not in _SHOWN_SELECTORS:
-            # Errors show label selectors in the form of their JSON, which omits empty fields.
+        if name == "metadata" or (name.endswith("elector") and name not in _SHOWN_SELECTORS):
+            # Errors show metadata and label selectors in the form of their JSON, which omits empty fields.
             continue
         if places is not None and (name not in places or name in _DISABLED):
             continue

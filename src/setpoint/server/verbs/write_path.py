@@ -383,7 +383,11 @@ def _kind_of(resource: Resource, tree: Object) -> GroupKind:
 def _refuse_kind(resource: Resource, tree: Object, old: Object | None, name: str, *, quick: bool) -> None:
     """Raises Invalid for a custom resource whose body has another kind. Its schema and most of its metadata are not
     validated."""
-    errors = [] if old is None else metavalidation.validate_update(tree["metadata"], old["metadata"])
+    errors: list[FieldError] = []
+    if old is not None:
+        metadata = tree["metadata"]
+        errors = metavalidation.validate_update(metadata, old["metadata"])
+        errors += metavalidation.validate_entries_again(metadata)
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         if tree[field] != wanted:
             errors.append(invalid(field, tree[field], f"must be {wanted}"))
@@ -585,9 +589,11 @@ def _errors_of_change(
     context: Context, resource: Resource, new: Object, old: Object, subresource: str, *, quick: bool
 ) -> Verdict:
     strategy = resource.strategy
-    errors = strategy.validate_before_metadata(new) if strategy.validates_before_metadata else []
+    errors: list[FieldError] = []
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"])
+    if strategy.validates_before_metadata:
+        errors += strategy.validate_before_metadata(new)
     if strategy.reads_namespace:
         errors += _namespace_errors(context, resource, new, old, subresource)
     if not strategy.validates_metadata:

@@ -112,8 +112,9 @@ class DaemonSetStrategy(ValidatingStrategy):
         if given is not None and not given.get("matchLabels") and not given.get("matchExpressions"):
             found.append(invalid("spec.selector", given, "empty selector is invalid for daemonset"))
         found += validate_pod_template(template, path) + validate_lasting(template, path, "DaemonSet")
-        found += non_negative_fields(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
-        return found + _validate_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy")
+        found += non_negative_fields(spec, "spec", "minReadySeconds")
+        found += _validate_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy")
+        return found + non_negative_fields(spec, "spec", "revisionHistoryLimit")
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         status = tree.get("status") or {}

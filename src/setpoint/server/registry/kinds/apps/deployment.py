@@ -83,10 +83,10 @@ class DeploymentStrategy(ValidatingStrategy):
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}
-        names = ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
-        found = non_negative_fields(spec, "spec", *names)
+        found = non_negative_fields(spec, "spec", "replicas")
         found += validate_replicated(spec, "spec")
         found += _validate_strategy(spec.get("strategy") or {}, "spec.strategy")
+        found += non_negative_fields(spec, "spec", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
         deadline = spec.get("progressDeadlineSeconds")
         if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
             found.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))

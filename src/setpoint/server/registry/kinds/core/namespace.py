@@ -20,6 +20,7 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 class NamespaceStrategy(Strategy):
     name_on_update = "before"
     returns_deleted_object = True
+    reset_fields: ClassVar = {**Strategy.reset_fields, "finalize": ("status",)}
     selectable_fields: ClassVar = {"status.phase": selectable("status", "phase")}
     precondition_text = "Precondition failed"
     columns: ClassVar[Sequence[Column]] = (
