@@ -102,7 +102,7 @@ def _errors(spec: Object) -> list[FieldError]:
 
 async def _bound(context: Context, reference: Object | None) -> dict[str, TokenReference]:
     """Returns the objects that the token is bound to, by claim name."""
-    if not reference:
+    if reference is None:
         return {}
     group_version, kind = GroupVersion.parse(reference.get("apiVersion", "")), reference.get("kind", "")
     if group_version.group or kind not in _KINDS:

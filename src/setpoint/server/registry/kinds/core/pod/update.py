@@ -219,8 +219,13 @@ def validate_resize(tree: Object, old: Object) -> list[FieldError]:
                 why = f"{name} may not be renamed or reordered on resize"
                 found.append(forbidden(f"spec.{name}[{position}].name", why))
     munged = _with_container_fields(spec, stored, ("resources", "resizePolicy"))
-    put(munged, "resources", stored.get("resources"))
-    if differ(munged, stored):
+    of_pod = stored.get("resources"), spec.get("resources")
+    put(munged, "resources", of_pod[0])
+    has_amounts = any(found and (found.get("requests") or found.get("limits")) for found in of_pod)
+    if not has_amounts and (of_pod[0] is None) is not (of_pod[1] is None):
+        # Resources of the whole pod without amounts are a change of another field.
+        found.append(forbidden("spec", "only cpu and memory resources are mutable"))
+    elif differ(munged, stored):
         diff = difference("PodSpec", stored, munged)
         found.append(forbidden("spec", f"only cpu and memory resources are mutable\n{diff}"))
     return found
