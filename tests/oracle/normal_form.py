@@ -35,6 +35,8 @@ def by_content(answer: Answer) -> bytes:
         body = _without_start_order(body)
     if _is_json(kinds) and b'"EventList"' in body:
         body = _without_own_events(body)
+    if _is_json(kinds) and b'"LeaseList"' in body:
+        body = _without_own_leases(body)
     if _is_json(kinds) and b'"IPAddressList"' in body:
         body = _by_parent(body)
     if b"generateName" not in body or not re.search(b'(?:items|rows)"?:', body) or is_protobuf(answer):
@@ -68,6 +70,17 @@ def _without_own_events(body: bytes) -> bytes:
     try:
         tree = msgspec.json.decode(body)
         tree["items"] = [item for item in tree["items"] if _reporter(item) not in _OWN_REPORTERS]
+    except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
+        return body
+    return msgspec.json.encode(tree)
+
+
+def _without_own_leases(body: bytes) -> bytes:
+    """A list without the Lease by which kube-apiserver tells that it runs."""
+    try:
+        tree = msgspec.json.decode(body)
+        label = "apiserver.kubernetes.io/identity"
+        tree["items"] = [item for item in tree["items"] if label not in (item["metadata"].get("labels") or {})]
     except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
         return body
     return msgspec.json.encode(tree)

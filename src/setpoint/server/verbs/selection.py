@@ -56,15 +56,15 @@ async def select(context: Context, resource: Resource) -> ObjectPage:
 
 async def _start(context: Context, resource: Resource, options: ListOptions, scope: str, *, named: bool) -> _Start:
     store, clock = context.services.store, context.services.clock
-    revision = options.revision
     if options.continue_token:
         position = continuation.decode(options.continue_token)
-        if revision:
+        if options.resource_version not in ("", "0"):
             raise BadRequest("specifying resource version is not allowed when using continue")
         at = position.revision if position.revision > NEWEST else None
         if at is not None and not await is_within_reach(context, resource, at):
             raise Expired.listing(continuation.encode(position._replace(revision=NEWEST)))
         return _Start(at, scope + position.last, options.limit)
+    revision = options.revision
     # A list with resource version 0 ignores the limit, as clients fill their caches this way; not a list of Events,
     # which kube-apiserver does not cache.
     is_cached = resource.strategy.retry_after_seconds > 0

@@ -22,6 +22,8 @@ from setpoint.server.request.context import Context
 
 _DROPPED = re.compile(rb"\[\s*\]|\{\s*\}|" + FRACTION.pattern.encode())
 _SHOWN_SELECTORS = ("nodeSelector", "scopeSelector")
+# The lists and maps of metadata.
+_METADATA = ("labels", "annotations", "ownerReferences", "finalizers", "managedFields")
 # The field that a subresource writes.
 _PARTS = {"ephemeralcontainers": ("spec", "ephemeralContainers")}
 # Fields of features that are off, which kinds drop before validation.
@@ -121,9 +123,12 @@ def _put_empty(tree: Object, sent: Object, definition: str, without_default: Col
     places = builtin.definition(definition).get("properties") if definition else None
     for name, value in sent.items():
         mine = tree.get(name)
-        if name == "metadata" or (name.endswith("elector") and name not in _SHOWN_SELECTORS):
-            # Errors show metadata and label selectors in the form of their JSON, which omits empty fields.
+        if name.endswith("elector") and name not in _SHOWN_SELECTORS:
+            # Errors show label selectors in the form of their JSON, which omits empty fields.
             continue
+        if name == "metadata" and type(value) is dict:
+            # Those of a template; the table of definitions has no fields of metadata.
+            value = {field: part for field, part in value.items() if field in _METADATA}
         if places is not None and (name not in places or name in _DISABLED):
             continue
         inner, _ = struct_inside(places[name]) if places is not None else ("", "")
