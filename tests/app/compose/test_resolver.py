@@ -273,3 +273,28 @@ def test_an_app_without_compose_files_does_not_import_the_resolver() -> None:
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
 
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("value", ["5", "[1]", "text", "{a: [1]}", "{a: {ports: [1.5]}}", "{a: {networks: [true]}}"])
+def test_an_extended_file_of_the_wrong_form_is_refused(value: str) -> None:
+    files = {
+        "compose.yaml": "services: {b: {image: b, extends: {file: base.yaml, service: a}}}",
+        "base.yaml": f"services: {value}",
+    }
+
+    assert _problems(files)
+
+
+def test_a_section_that_is_not_a_mapping_is_refused_beside_an_included_file() -> None:
+    files = {"compose.yaml": "include: [a.yaml]\nservices: []\n", "a.yaml": "services: {a: {image: a}}"}
+
+    (problem,) = _problems(files)
+
+    assert problem[:4] == ("/app/compose.yaml", 2, 1, "services")
+
+
+def test_a_job_needs_a_trigger() -> None:
+    (problem,) = _problems({"compose.yaml": "services: {a: {image: a}}\njobs: {j: {image: j, triggers: {}}}\n"})
+
+    assert (problem.line, problem.path) == (2, "jobs.j.triggers")
+    assert "manual or schedule" in problem.text

@@ -1,7 +1,7 @@
 """Loads Compose files to one tree: variables, includes, extended services and overrides."""
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from setpoint.app.compose import defaults, schema
@@ -134,11 +134,10 @@ class Loader:
     def canonical(self, tree: Map) -> None:
         """Converts the short forms of a tree and removes repeated entries, in place."""
         LongForms(self.problems).convert(tree)
-        for section in ("services", "jobs"):
-            for service in (tree.get(section) or {}).values():
-                if isinstance(service, dict) and isinstance(service.get("dns"), list):
-                    kept = [(each, place) for each, place in items_of(service["dns"]) if each not in (None, "")]
-                    service["dns"] = Seq([each for each, _ in kept], [place for _, place in kept])
+        for service in _containers(tree):
+            if isinstance(service.get("dns"), list):
+                kept = [(each, place) for each, place in items_of(service["dns"]) if each not in (None, "")]
+                service["dns"] = Seq([each for each, _ in kept], [place for _, place in kept])
         enforce(tree, self.problems)
 
     def relative_to(self, tree: Map, directory: str) -> None:
@@ -182,7 +181,8 @@ class Loader:
         fields = {"path": entry} if isinstance(entry, str) else entry if isinstance(entry, dict) else {}
         files = _texts(fields.get("path"))
         env_files, given = _texts(fields.get("env_file") or []), fields.get("project_directory") or ""
-        unknown = [key for key in fields if key not in ("path", "env_file", "project_directory")]
+        known = ("path", "env_file", "project_directory")
+        unknown = [key for key in fields if key not in known and not key.startswith("x-")]
         if not files or env_files is None or not isinstance(given, str) or unknown:
             text = "the entry has the wrong form; write a path, or path, project_directory and env_file"
             raise ComposeError([Problem(*place, path, text)])
@@ -208,9 +208,12 @@ class Loader:
             if not found:
                 continue
             mine = tree.get(section)
-            if not isinstance(mine, Map):
+            if section not in tree:
                 mine = Map()
                 tree.put(section, mine, other.places.get(section))
+            if not isinstance(mine, Map):
+                text = f"{section} is not a mapping; add an entry, or remove the key"
+                raise ComposeError([Problem(*place_of(tree, section), section, text)])
             for name, value in found.items():
                 if name not in mine:
                     mine.put(name, value, found.places.get(name))
@@ -327,10 +330,17 @@ def _texts(value: Any) -> Any:
 
 def _resolve_lists(tree: Map, environment: Mapping[str, str]) -> None:
     """Adds the values of variables in lists that take theirs from the environment."""
+    for service in _containers(tree):
+        entries = service.get("environment")
+        if isinstance(entries, list):
+            for index, name in enumerate(entries):
+                if isinstance(name, str) and name in environment:
+                    entries[index] = f"{name}={environment[name]}"
+
+
+def _containers(tree: Map) -> Iterator[Any]:
+    """Yields the services and jobs of a tree that may be invalid."""
     for section in ("services", "jobs"):
-        for service in (tree.get(section) or {}).values():
-            entries = service.get("environment") if isinstance(service, dict) else None
-            if isinstance(entries, list):
-                for index, name in enumerate(entries):
-                    if isinstance(name, str) and name in environment:
-                        entries[index] = f"{name}={environment[name]}"
+        found = tree.get(section)
+        if isinstance(found, dict):
+            yield from (each for each in found.values() if isinstance(each, dict))

@@ -182,6 +182,8 @@ def _address_pools(merger: Merger, base: Any, other: Any, path: Path) -> Any:
     for first, found in items_of(base):
         mine = _mapping(first, None)
         for second, its_place in items_of(other):
+            if not isinstance(first, dict) or not isinstance(second, dict):
+                raise _ConflictError("a list of mappings")
             its = _mapping(second, None)
             subnets = [each.get("subnet") for each in made]
             if its.get("subnet") != mine.get("subnet") and its.get("subnet") not in subnets:

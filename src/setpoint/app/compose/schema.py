@@ -35,8 +35,8 @@ class Shape:
     """A compiled schema."""
 
     __slots__ = (
-        *("_unique", "bounds", "enum", "extra", "items", "kinds", "one_of", "pattern", "patterns", "properties"),
-        "required",
+        *("_unique", "bounds", "enum", "extra", "items", "kinds", "one_of", "one_required", "pattern", "patterns"),
+        *("properties", "required"),
     )
 
     def __init__(self, schema: Mapping[str, Any], compiler: "_Compiler") -> None:
@@ -58,8 +58,9 @@ class Shape:
         self.enum: tuple[Any, ...] = tuple(schema.get("enum", ()))
         self.bounds: tuple[float | None, float | None] = schema.get("minimum"), schema.get("maximum")
         self.pattern: re.Pattern[str] | None = re.compile(schema["pattern"]) if "pattern" in schema else None
-        alternatives = schema.get("oneOf", schema.get("anyOf", ()))
-        self.one_of: tuple[Shape, ...] = tuple(compiler.shape(each) for each in alternatives)
+        self.one_of: tuple[Shape, ...] = tuple(compiler.shape(each) for each in schema.get("oneOf", ()))
+        # Keys of which at least one is required.
+        self.one_required = tuple(name for each in schema.get("anyOf", ()) for name in each["required"])
 
     def accepts(self, value: Any) -> bool:
         """Returns True if the value has one of the types of the schema."""
@@ -112,6 +113,8 @@ class Shape:
         for name in self.required:
             if name not in value:
                 yield path, place, f"{name} is missing; add {name}"
+        if self.one_required and not value.keys() & set(self.one_required):
+            yield path, place, f"all keys are missing; add {' or '.join(self.one_required)}"
 
     def _list_faults(self, value: Any, path: Path, place: Place) -> Iterator[tuple[Path, Place, str]]:
         if self.items is not None:

@@ -39,6 +39,8 @@ def _names(value: Any, place: Place) -> Any:
         return value
     made = Map()
     for name, found in items_of(value):
+        if not isinstance(name, str):
+            raise ValueError("an entry of the list is not a name; write the names in quotes")
         made.put(name, None, found)
     return made
 
@@ -128,7 +130,9 @@ def _ports(value: Any, place: Place) -> Any:
             if isinstance(entry, Reference):
                 made.add(_map(referring_port(entry), found), found)
                 continue
-            for port in ports(str(int(entry)) if isinstance(entry, int | float) else entry):
+            if isinstance(entry, float):
+                raise ValueError(f"{entry} is not a port; write a whole number")
+            for port in ports(str(entry)):
                 made.add(_map(port, found), found)
         except ValueError as error:
             faults.append((index, found, str(error)))
