@@ -75,6 +75,16 @@ def test_resources_have_the_names_and_ports_of_compose(tmp_path: Path) -> None:
     assert loaded.notes == ()
 
 
+def test_a_built_image_has_the_name_of_its_project(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path, "services: {a: {build: .}, b: {build: {context: ., dockerfile_inline: FROM a}, image: own}}"
+    )
+    objects = by_name(loaded.objects)
+    assert objects["Container/a"]["spec"]["image"] == "shop-a"
+    assert objects["Container/b"]["spec"]["image"] == "own"
+    assert objects["Container/b"]["spec"]["build"]["dockerfileInline"] == "FROM a"
+
+
 def test_profiles_enable_services_and_settings_without_an_effect_are_reported(tmp_path: Path) -> None:
     for loaded in (load(tmp_path, TEXT, "debug"), load(tmp_path, TEXT, environ={"COMPOSE_PROFILES": "debug"})):
         assert "Container/tools" in by_name(loaded.objects)

@@ -38,7 +38,7 @@ def test_it_looks_as_it_did_when_it_was_looked_at(directory: Path, columns: int,
     )
     (directory / "web.py").touch()
     (directory / ".env").write_text("TOKEN=1\n")
-    (directory / "compose.yaml").write_text("services: {db: {image: postgres, cpu_shares: 3}}")
+    (directory / "skaffold.yaml").write_text("kind: Config")
     check_looks("init", ["init"], columns, look)
 
 

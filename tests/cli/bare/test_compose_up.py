@@ -111,3 +111,37 @@ def test_a_compose_file_runs_as_with_compose(tmp_path: Path, podman: Service) ->
         shop.run("up", "-d")
         shop.run("down", "-v")
         assert shop.in_engine(lambda engine: engine.volumes.find("shop_data")) is None
+
+
+BUILT = f"""
+services:
+  built:
+    build:
+      context: .
+      dockerfile_inline: |
+        FROM {IMAGE} AS first
+        ARG WHO=nobody
+        RUN echo $$WHO > /who
+        FROM first AS second
+        RUN echo second > /stage
+      target: second
+      args: {{WHO: ada}}
+    command: sh -c "cat /who /stage; hostname; ulimit -n; cat /proc/sys/net/core/somaxconn; exec sleep 600"
+    hostname: box
+    init: true
+    ulimits: {{nofile: 200, nproc: 1024}}
+    sysctls: {{net.core.somaxconn: 99}}
+    read_only: true
+    scale: 2
+    stop_grace_period: 1s
+"""
+
+
+def test_builds_replicas_and_settings_of_the_engine_have_their_effects(tmp_path: Path, podman: Service) -> None:
+    with project(tmp_path, {"docker-compose.yml": BUILT}, podman) as shop:
+        shop.run("up", "-d")
+        found = shop.in_engine(lambda engine: engine.containers.inspect("shop-built-2"))
+        assert found.raw["HostConfig"]["ReadonlyRootfs"] is True
+        assert found.raw["HostConfig"]["Init"] is True
+        lines = shop.run("logs", "built").splitlines()
+        assert sorted(line.rpartition(" ")[2] for line in lines) == sorted(["ada", "second", "box", "200", "99"] * 2)

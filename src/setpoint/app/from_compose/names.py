@@ -17,6 +17,10 @@ class Names(NamedTuple):
         """Returns the name of a service's container; with replicas, without their numbers."""
         return f"{self.project}-{service}{'' if replicated else '-1'}" if self.fixed else ""
 
+    def image(self, service: str) -> str:
+        """Returns the name of a built image without a name of its own."""
+        return f"{self.project}-{service}" if self.fixed else ""
+
     def resource(self, name: str, given: str) -> str:
         """Returns the name of a volume or network."""
         return given or (f"{self.project}_{name}" if self.fixed else "")

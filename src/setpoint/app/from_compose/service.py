@@ -50,6 +50,8 @@ def service(name: str, fields: Fields, around: Surroundings) -> Object:
     """Returns the service, and reports the settings without an effect."""
     made: Object = {"image": fields.text("image")}
     made["build"] = container_parts.build(fields, around.shown, around.build_secret)
+    if made["build"] and not made["image"]:
+        made["image"] = around.names.image(name)
     made["args"] = _words(fields, "command")
     entrypoint = fields.take("entrypoint")
     if entrypoint is not None:
