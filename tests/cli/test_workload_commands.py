@@ -138,6 +138,38 @@ def said(setpoint: Command, name: str, count: int = 3) -> list[str]:
     return lines
 
 
+def test_logs_select_lines_levels_and_attempts(setpoint: Command, app: App) -> None:
+    says = (
+        "import json\nprint('INFO up')\nprint(json.dumps({'level': 'error', 'msg': 'no disk', 'free': 0, 'host': 'a'}))"
+    )
+    app.make(
+        executable(app.name("api"), f"{says}\nraise SystemExit(1)", app.labels, restartPolicy="OnFailure"),
+        executable(app.name("job"), "print('WARN slow')", app.labels),
+    )
+    path = "jsonpath={.status.restartCount}=1"
+    assert setpoint("wait", f"exe/{app.name('api')}", "--for", path).code == 0
+    assert setpoint("wait", f"exe/{app.name('job')}", "--for", "jsonpath={.status.state}=Finished").code == 0
+    api = app.name("api")
+    first = setpoint("logs", api, "--attempt", "1").stdout.splitlines()
+    assert first[0] == "INFO up"
+    assert len(first) == 2
+    assert setpoint("logs", api, "--attempt", "1", "--level", "error", "-o", "text").stdout == (
+        "ERROR   no disk free=0 host=a\n"
+    )
+    assert setpoint("logs", api, "--attempt", "1", "--grep", "DISK", "-i", "--fields", "host").stdout == (
+        "ERROR   no disk host=a\n"
+    )
+    assert setpoint("logs", api, "--attempt", "1", "--grep", "disk", "-v").stdout == "INFO up\n"
+    assert setpoint("logs", "-l", app.selector, "--grep", "slow").stdout == f"{app.name('job')} | WARN slow\n"
+    [record] = map(json.loads, setpoint("logs", "-l", app.selector, "--grep", "slow", "-o", "json").stdout.splitlines())
+    assert (record["name"], record["level"], record["message"]) == (app.name("job"), "warning", "WARN slow")
+    ran = setpoint("logs", app.name("job"), "--previous")
+    assert ran.code != 0
+    assert "no previous run" in ran.stderr
+    ran = setpoint("logs", api, "--grep", "(")
+    assert "missing closing )" in ran.stderr
+
+
 def test_following_goes_on_with_what_is_started_again_and_what_is_new(
     setpoint: Command, served: Served, app: App
 ) -> None:

@@ -66,10 +66,11 @@ def logs(names: tuple[str, ...], server: Server, **how: Any) -> None:
 
     `setpoint logs controllers/NAME` is equivalent.
     """
+    from setpoint.cli.workloads.log_selection import DEFAULTS
     from setpoint.cli.workloads.logs import CONTROLLERS, print_logs
 
     chosen = tuple(f"{CONTROLLERS}{name}" for name in names or ("",))
-    others = {"selector": "", "source": "all", "container": "", "previous": False}
+    others = {"selector": "", "source": "all", "container": "", **DEFAULTS}
     run(print_logs(server, chosen, {**how, **others}))
 
 

@@ -15,6 +15,7 @@ from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.durations import seconds_option
 from setpoint.cli.support.errors import NOT_FOUND, Failure
 from setpoint.cli.support.group_option import group_option
+from setpoint.cli.workloads.log_selection import output_of, refuse_selection, selection, with_attempt
 from setpoint.objects.times import format_time
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ _PODS = ("pod/", "pods/", "po/")
 CONTROLLERS = "controllers/"
 # The delay before a broken watch is restarted.
 _AGAIN_SECONDS = 0.5
+_LEVELS = ("trace", "debug", "info", "warning", "error", "fatal")
+# The number of logs that the server merges.
+_MOST_MERGED = 50
 _SOURCES = ("all", "stdout", "stderr", "startup_stdout", "startup_stderr", "system")
 
 
@@ -47,18 +51,33 @@ _SOURCES = ("all", "stdout", "stderr", "startup_stdout", "startup_stderr", "syst
     "--prefix/--no-prefix", default=None, help="Prefix each line with the name. [default: if there are several]"
 )
 @click.option("-c", "--container", metavar="NAME", default="", help="Container name, if the pod has several.")
-@click.option("-p", "--previous", is_flag=True, help="Print the logs of the previous instance of a pod's container.")
+@click.option("-p", "--previous", is_flag=True, help="Print the logs of the run before the current one.")
+@click.option("--attempt", metavar="NUMBER", type=click.IntRange(min=1), help="Print the logs of one run, from 1.")
+@click.option("--grep", metavar="PATTERN", default="", help="Show lines that match a regular expression (RE2).")
+@click.option("-v", "--invert-match", "invert", is_flag=True, help="Show lines that do not match the pattern.")
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore case in the pattern.")
+@click.option("--level", type=click.Choice(_LEVELS, case_sensitive=False), help="Least level of the shown lines.")
+@click.option("--fields", metavar="NAMES", help="Fields of JSON lines to show, separated by commas. [default: all]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("text", "raw", "json")),
+    help="Show JSON lines as text, lines unchanged, or a JSON object per line. [default: text on a terminal, else raw]",
+)
 @server_options
 def logs(names: tuple[str, ...], server: Server, **how: Any) -> None:
     """Print the logs of workloads: of the named ones, of those with a label, or of all.
 
     A replica set selects all its replicas, a task all its runs. pod/NAME selects a pod, controllers/NAME a controller
-    of the app.
+    of the app. The level of a line is read from JSON lines and common text formats; the lines of a stack trace have the
+    level of their error. With --grep or --level, --tail counts the selected lines.
 
     \b
       setpoint logs api -f
       setpoint logs api web --tail 20 -t
       setpoint logs -l app=shop --since 5m
+      setpoint logs api --previous
+      setpoint logs --level error --grep timeout -i
     """
     run(print_logs(server, names, how))
 
@@ -70,6 +89,12 @@ class _Source(NamedTuple):
     path: str
     query: tuple[tuple[str, str], ...]
     key: str = ""
+    # The resource and name of a workload, whose server merges logs.
+    workload: str = ""
+
+    @property
+    def is_workload(self) -> bool:
+        return bool(self.workload)
 
 
 async def print_logs(server: Server, names: tuple[str, ...], how: dict[str, Any]) -> None:
@@ -80,11 +105,15 @@ async def print_logs(server: Server, names: tuple[str, ...], how: dict[str, Any]
             what = f"{' and '.join(names)} has" if names else "no workload has"
             raise Failure(f"{what} no output yet", NOT_FOUND)
         with_prefix = how["prefix"] if how["prefix"] is not None else len(sources) != 1
+        if how["output"] == "json":
+            with_prefix = False  # each object has the name
         prefixes = Prefixes(terminal(), [source.name for source in sources], shown=with_prefix)
         if how["follow"]:
             await _follow(client, sources, names, how, prefixes)
         elif len(sources) == 1:
             await _copy(client, sources[0], prefixes)
+        elif all(source.is_workload for source in sources) and len(sources) <= _MOST_MERGED:
+            await _merged(client, sources, prefixes, how)
         else:
             await _in_order(client, sources, prefixes, shows_time=how["timestamps"])
 
@@ -115,6 +144,7 @@ async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]
     pods = [name.partition("/")[2] for name in names if name.startswith(_PODS)]
     hosted = [name.removeprefix(CONTROLLERS) for name in names if name.startswith(CONTROLLERS)]
     others = [name for name in names if not name.startswith((*_PODS, CONTROLLERS))]
+    refuse_selection([*pods, *hosted], how)
     found = [_pod(client, name, how) for name in pods]
     found += await _controllers(client, hosted, how) if hosted else []
     if names and not others:
@@ -123,7 +153,8 @@ async def _sources(client: "Client", names: tuple[str, ...], how: dict[str, Any]
     chosen = in_groups(workloads, how["groups"]) if how["groups"] or not others else []
     chosen += [each for name in others for each in find(workloads, name)]
     seen = {output.tree["metadata"]["uid"]: output for each in chosen for output in outputs(each)}
-    return [*found, *[await _workload(client, each, how) for each in seen.values()]]
+    wanted, how = with_attempt(list(seen.values()), how) if seen else ([], how)
+    return [*found, *[await _workload(client, each, how) for each in wanted]]
 
 
 async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) -> list[_Source]:
@@ -160,7 +191,9 @@ async def _workload(client: "Client", workload: "Workload", how: dict[str, Any])
 
     resource = await client.resource(ref(workload.kind))
     path = resource.path(name=workload.name, subresource="log")
-    return _Source(workload.called, path, tuple(_query(how)), workload.tree["metadata"]["uid"])
+    query = (*_query(how), *selection(how))
+    place = f"{resource.plural}/{workload.name}"
+    return _Source(workload.called, path, query, workload.tree["metadata"]["uid"], place)
 
 
 def _query(how: dict[str, Any]) -> list[tuple[str, str]]:
@@ -271,6 +304,27 @@ async def _watch(client: "Client", kind: str, changed: asyncio.Event) -> None:
         except (TransportError, APIError):
             version = ""
         await client.clock.sleep(_AGAIN_SECONDS)
+
+
+async def _merged(client: "Client", sources: list[_Source], prefixes: Prefixes, how: dict[str, Any]) -> None:
+    """Prints the existing lines of several workloads, which the server merges by time."""
+    import msgspec
+
+    from setpoint.workload.logs.line_parser import rendered
+
+    first, *others = sources
+    query = [pair for pair in first.query if pair[0] != "format"]
+    query += [("format", "json"), *(("with", each.workload) for each in others)]
+    called = {each.workload.partition("/")[2]: each.name for each in sources}
+    shown, fields = output_of(how), how["fields"].split(",") if how["fields"] is not None else None
+    async for line in _lines(client, first._replace(query=tuple(query))):
+        if shown == "json":
+            prefixes.print("", line)
+            continue
+        record = msgspec.json.decode(line)
+        text = rendered(record["line"], fields) if shown == "text" else record["line"]
+        time = f"{record['time']} " if how["timestamps"] else ""
+        prefixes.print(called.get(record["name"], record["name"]), f"{time}{text}".encode())
 
 
 async def _in_order(client: "Client", sources: list[_Source], prefixes: Prefixes, *, shows_time: bool) -> None:

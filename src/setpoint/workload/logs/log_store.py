@@ -9,10 +9,11 @@ import shutil
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from setpoint.objects.clock import Clock
+from setpoint.workload.logs.attempts import Attempts, Window
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
 from setpoint.workload.logs.file_follower import FollowedFile
 from setpoint.workload.logs.log_reader import read
@@ -33,6 +34,10 @@ class Log:
     news: asyncio.Event = field(default_factory=asyncio.Event)
     # Fetches the output for objects whose output is stored by the engine; called before a read.
     demand: Callable[[], Awaitable[None]] | None = None
+    attempts: Attempts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.attempts = Attempts(self.directory)
 
 
 class LogStore:
@@ -71,6 +76,10 @@ class LogStore:
         found.begin()
         log.news.set()
         return found
+
+    def begin_attempt(self, uid: str) -> None:
+        """Records the start of a run, after its captures exist: they complete the last line of the run before."""
+        self.of(uid).attempts.begin(int(self._clock.now().timestamp() * 1_000_000))
 
     def follow(self, uid: str, source: str, path: Path) -> FollowedFile:
         """Follows the output that another process writes to a file."""
@@ -124,6 +133,8 @@ class LogStore:
         log = self.of(uid)
         if log.demand is not None and options.source != SYSTEM:
             await log.demand()
+        if options.selects_attempt:
+            options = _within(options, log.attempts.window(options.attempt, previous=options.previous))
         wanted = {"stdout", "stderr"} if options.source == "all" else {options.source}
         while not wanted & log.tracks.keys():
             if not options.follow or log.done.is_set():
@@ -177,3 +188,13 @@ class LogStore:
         while self._noted:
             self._noted.pop().flush()
             await self._clock.sleep(0)
+
+
+def _within(options: LogOptions, window: Window) -> LogOptions:
+    """Returns the options with the times of an attempt as additional limits."""
+    since, until = (None if each is None else datetime.fromtimestamp(each / 1_000_000, UTC) for each in window)
+    times = [each for each in (options.since_time, since) if each is not None]
+    ends = [each for each in (options.until, until) if each is not None]
+    return options._replace(
+        since_time=max(times, default=None), until=min(ends, default=None), attempt=None, previous=False
+    )

@@ -6,10 +6,18 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from setpoint.objects.errors import BadRequest
+from setpoint.schema.regex import pattern_error
+from setpoint.workload.logs.line_parser import LEVELS
 
 SOURCES = ("stdout", "stderr", "startup_stdout", "startup_stderr", "system", "all")
 MAX_TAIL = 1_000_000
 # Kubernetes' own names, which its clients send.
+FORMATS = ("raw", "text", "json")
+# The maximum of `tail` and the length of a pattern for a log whose lines are selected one by one.
+MAX_SELECTED_TAIL = 10_000
+MAX_PATTERN = 1_000
+MAX_FIELDS = 50
+_SYNONYMS = {"warn": "warning", "err": "error", "critical": "fatal", "panic": "fatal"}
 _ALIASES = {"tailLines": "tail", "sinceTime": "since_time", "untilTime": "until"}
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
@@ -30,6 +38,27 @@ class LogOptions(NamedTuple):
     since_time: datetime | None = None
     until: datetime | None = None
     sources: bool = False
+    # The selection of single lines: a pattern, the least level, the format and the fields of JSON lines.
+    grep: str = ""
+    invert: bool = False
+    ignore_case: bool = False
+    level: str = ""
+    format: str = "raw"
+    fields: tuple[str, ...] | None = None
+    # The names of objects before lines, for several logs in one response.
+    names: bool = False
+    # One run: by its number, or the one before the current.
+    attempt: int | None = None
+    previous: bool = False
+
+    @property
+    def selects_lines(self) -> bool:
+        """True if lines are selected or changed one by one."""
+        return bool(self.grep or self.level or self.names or self.format != "raw")
+
+    @property
+    def selects_attempt(self) -> bool:
+        return self.attempt is not None or self.previous
 
     def validated(self) -> "LogOptions":
         """Returns self; raises BadRequest with all errors, each with the parameter's name."""
@@ -90,6 +119,15 @@ def parse(parameters: Mapping[str, str]) -> LogOptions:
         time("since_time"),
         time("until"),
         _truth(given.get("sources")),
+        given.get("grep", ""),
+        _truth(given.get("invert")),
+        _truth(given.get("ignore_case")),
+        _SYNONYMS.get(given.get("level", "").lower(), given.get("level", "").lower()),
+        given.get("format") or "raw",
+        tuple(filter(None, given["fields"].split(","))) if "fields" in given else None,
+        _truth(given.get("names")),
+        integer("attempt"),
+        _truth(given.get("previous")),
     )
     wrong += _faults(options)
     if wrong:
@@ -115,8 +153,39 @@ def _faults(options: LogOptions) -> list[str]:
         wrong.append(f"skip: {options.skip} must be 0 or greater")
     if options.sources and options.source != "all":
         wrong.append(f"sources: not supported for source {options.source}; remove it, or use source=all")
+    wrong += _selection_faults(options)
     if options.until is not None and options.follow:
         wrong.append("until: cannot be used together with follow; remove one of them")
+    return wrong
+
+
+def _selection_faults(options: LogOptions) -> list[str]:
+    wrong = []
+    if len(options.grep) > MAX_PATTERN:
+        wrong.append(f"grep: the pattern is longer than {MAX_PATTERN} characters; shorten it")
+    elif fault := pattern_error(options.grep):
+        wrong.append(f"grep: {fault}; correct the pattern (syntax of RE2)")
+    if (options.invert or options.ignore_case) and not options.grep:
+        name = "invert" if options.invert else "ignore_case"
+        wrong.append(f"{name}: requires grep; add a pattern, or remove it")
+    if options.level and options.level not in LEVELS:
+        wrong.append(f"level: unsupported value {options.level!r}; supported: {', '.join(LEVELS)}")
+    if options.format not in FORMATS:
+        wrong.append(f"format: unsupported value {options.format!r}; supported: {', '.join(FORMATS)}")
+    if options.fields is not None and options.format == "raw":
+        wrong.append("fields: requires format=text or format=json")
+    if options.fields is not None and len(options.fields) > MAX_FIELDS:
+        wrong.append(f"fields: at most {MAX_FIELDS} names are supported")
+    if options.selects_lines and (options.tail or 0) > MAX_SELECTED_TAIL:
+        wrong.append(f"tail: {options.tail} must be at most {MAX_SELECTED_TAIL} together with a selection of lines")
+    if options.selects_lines and (options.skip or options.line_numbers):
+        wrong.append("skip, line_numbers: cannot be used together with a selection of lines")
+    if options.selects_attempt and options.follow:
+        wrong.append("attempt, previous: cannot be used together with follow; remove one of them")
+    if options.attempt is not None and options.previous:
+        wrong.append("attempt: cannot be used together with previous; remove one of them")
+    if options.attempt is not None and options.attempt < 1:
+        wrong.append(f"attempt: {options.attempt} must be 1 or greater")
     return wrong
 
 

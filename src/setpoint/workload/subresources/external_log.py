@@ -10,7 +10,7 @@ from pathlib import Path
 
 from setpoint.objects import meta
 from setpoint.objects.clock import Clock
-from setpoint.objects.errors import NotFound, ServiceUnavailable
+from setpoint.objects.errors import BadRequest, NotFound, ServiceUnavailable
 from setpoint.server.message import Response
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
@@ -44,6 +44,10 @@ class ExternalLogSubresource:
                 "the logs are stored by the controllers: start both with the same directory in DCP_SESSION_FOLDER"
             )
         options = parse({name: values[-1] for name, values in context.query.items()})
+        if options.selects_lines or options.selects_attempt or "with" in context.query:
+            raise BadRequest(
+                "grep, level, format, names, attempt, previous, with: not supported by a server that runs no workloads"
+            )
         tree = resource.item(await read(context, resource))
         check(resource.kind, tree, options)
         pieces = self._logs.read(meta.uid(tree), options, partial(_is_over, context, resource, meta.uid(tree)))

@@ -1,20 +1,24 @@
 """`GET …/executables/name/log`: the output of a workload as text, to its end or following.
 
-The parameters are DCP's (see `logs.options`); Kubernetes' names are supported as well.
+The parameters are DCP's (see `logs.options`); Kubernetes' names are supported as well. The parameter `with`, given once
+for each further object as `RESOURCE/NAME`, merges their logs into the response; the user needs the same right for each.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from setpoint.objects import meta
-from setpoint.objects.errors import BadRequest
+from setpoint.objects.errors import BadRequest, NotFound
 from setpoint.objects.tree import Object
+from setpoint.server.access.authorization.attributes import authorize_reading
 from setpoint.server.message import Frame, Response, Sink
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
+from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
 from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.logs.options import LogOptions, parse
+from setpoint.workload.logs.selected_lines import MOST_LOGS, LogOf, selected
 from setpoint.workload.subresources.presence import present
 
 _PROCESS = ("stdout", "stderr", "system", "all")
@@ -38,7 +42,38 @@ class LogEndpoint:
         options = parse({name: values[-1] for name, values in context.query.items()})
         tree = resource.item(await read(context, resource))
         check(resource.kind, tree, options)
-        return Response(200, "text/plain; charset=utf-8", LogStream(store.read(meta.uid(tree), options)))
+        others = await _others(context, options)
+        if options.selects_attempt:
+            for each in (tree, *others):
+                store.of(meta.uid(each)).attempts.window(options.attempt, previous=options.previous)
+        if not others and not options.selects_lines:
+            return Response(200, "text/plain; charset=utf-8", LogStream(store.read(meta.uid(tree), options)))
+        logs = [LogOf(meta.uid(each), meta.name(each)) for each in (tree, *others)]
+        kind = "application/x-ndjson" if options.format == "json" else "text/plain; charset=utf-8"
+        return Response(200, kind, LogStream(selected(store, logs, options, context.services.clock)))
+
+
+async def _others(context: Context, options: LogOptions) -> list[Object]:
+    """Returns the objects of the parameter `with`, after a check of the user's right to each of their logs. Raises
+    BadRequest, Forbidden or NotFound."""
+    named = dict.fromkeys(context.query.get("with", ()))
+    if len(named) >= MOST_LOGS:
+        raise BadRequest(f"with: at most {MOST_LOGS - 1} other objects are supported")
+    found = []
+    for text in named:
+        plural, _, name = text.partition("/")
+        if plural not in LOGGED or not name:
+            raise BadRequest(f"with: invalid value {text!r}; expected RESOURCE/NAME, with {', '.join(sorted(LOGGED))}")
+        resource = context.services.registry.resource(GROUP, VERSION, plural)
+        assert resource is not None, "all kinds with logs are installed together"
+        await authorize_reading(context, resource, "", name, NAME)
+        item = await context.services.store.get(resource.storage.key("", name))
+        if item is None:
+            raise NotFound.of(resource.group_resource, name)
+        tree = resource.item(item)
+        check(resource.kind, tree, options)
+        found.append(tree)
+    return found
 
 
 def check(kind: str, tree: Object, options: LogOptions) -> None:

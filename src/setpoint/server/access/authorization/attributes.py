@@ -40,8 +40,11 @@ async def authorize_creation(context: Context, resource: GroupResource) -> None:
         await _authorize(context, RequestInfo("create", *info[1:]))
 
 
-async def authorize_reading(context: Context, resource: Resource, namespace: str, name: str) -> None:
-    """Checks the get permission for an object that a response describes. Raises Forbidden."""
+async def authorize_reading(
+    context: Context, resource: Resource, namespace: str, name: str, subresource: str = ""
+) -> None:
+    """Checks the get permission for an object that a response describes, or for a subresource of the object. Raises
+    Forbidden."""
     if resource.group_resource == GroupResource("", "namespaces"):
         namespace = name  # a Namespace object belongs to the namespace of its own name
     await _authorize(
@@ -55,6 +58,7 @@ async def authorize_reading(context: Context, resource: Resource, namespace: str
             namespace=namespace,
             resource=resource.resource,
             name=name,
+            subresource=subresource,
         ),
     )
 

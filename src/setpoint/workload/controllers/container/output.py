@@ -68,6 +68,7 @@ class ContainerOutput:
             self._sinks = {
                 source: self._logs.capture(self._uid, source, self.limits) for source in ("stdout", "stderr")
             }
+            self._logs.begin_attempt(self._uid)
             self._before = self._before or {source: sink.complete() for source, sink in self._sinks.items()}
         return True
 

@@ -46,6 +46,7 @@ class Launch:
         directory = logs.of(execution.uid).directory
         execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
         stdout, stderr = logs.capture(execution.uid, STDOUT, limits), logs.capture(execution.uid, STDERR, limits)
+        logs.begin_attempt(execution.uid)
         execution.before = {STDOUT: stdout.complete(), STDERR: stderr.complete()}
         return stdout, stderr
 

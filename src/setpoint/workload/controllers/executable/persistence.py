@@ -99,6 +99,7 @@ class Persistence:
         }
         # Recorded before the start, so that the cookie is known if this process is killed in between.
         self._record(execution.name, record)
+        self._machine.logs.begin_attempt(execution.uid)
         running = await self._machine.processes.start(command, stdout, stderr)
         try:
             self._record(execution.name, {**record, "identity": running.identity.text()})
