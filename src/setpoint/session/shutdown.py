@@ -18,6 +18,7 @@ from setpoint.objects import meta
 from setpoint.objects.clock import timeout
 from setpoint.objects.ids import SystemIds
 from setpoint.objects.tree import Object
+from setpoint.session.ending_processes import ending_processes, waiting_text
 from setpoint.session.leftovers import Leftovers
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.kinds.api_names import GROUP, VERSION
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _PATH = "/admin/execution"
 _MERGE_PATCH = {"content-type": "application/merge-patch+json", "accept": "application/json"}
 _LOOK_SECONDS = 0.05
+# The interval in which the processes of stopping workloads are looked up.
+_NAMED_SECONDS = 1.0
 _RUN = ("Executable", "Container")
 # The states of running workloads.
 _THERE = frozenset(("Building", "Starting", "Running", "Paused", "Stopping"))
@@ -44,10 +47,17 @@ class ShutdownProgress(NamedTuple):
 
     objects: int
     deleted: int
-    # Processes and containers that are still terminating.
+    # Workloads that are still terminating; containers as `container NAME`.
     terminating: tuple[str, ...] = ()
+    # Their processes, if the shutdown takes so long that they were looked up.
+    processes: Mapping[str, tuple[str, ...]] | None = None
     # Workloads that cannot be stopped, with the reason.
     stuck: tuple[str, ...] = ()
+
+    @property
+    def waiting(self) -> str:
+        """The text of the workloads that the shutdown waits for."""
+        return waiting_text(self.terminating, self.processes or {})
 
 
 class Ended(NamedTuple):
@@ -81,11 +91,11 @@ async def end(
     """Stops a session, and kills the host after `seconds`. Raises TransportError if the host is running but does not
     answer.
     """
-    there = await _count(client)
+    there, uids = await _count(client)
     host = parse(session.process)
     assert host is not None
     await client.send(Call("PATCH", _PATH, (), _MERGE_PATCH, b'{"status": "Stopping"}'))
-    following = asyncio.ensure_future(_follow(client, on_progress))
+    following = asyncio.ensure_future(_follow(client, on_progress, host, uids))
     leftovers = Leftovers(Sessions.of(environ), client.clock, SystemIds(), environ)
     try:
         async with timeout(client.clock, seconds):
@@ -118,9 +128,9 @@ def kill(host: Identity) -> None:
         os.kill(host.pid, signal.SIGKILL)
 
 
-async def _count(client: "Client") -> Ended:
-    """Returns the number of running resources."""
-    numbers, kept = [], []
+async def _count(client: "Client") -> tuple[Ended, dict[str, str]]:
+    """Returns the number of running resources, and the names of processes by uid."""
+    numbers, kept, uids = [], [], dict[str, str]()
     for kind in ("Executable", "Container", "ContainerNetwork"):
         try:
             listed = (await client.list(f"{GROUP}/{VERSION}/{kind}")).items
@@ -129,18 +139,23 @@ async def _count(client: "Client") -> Ended:
         there = [tree for tree in listed if (tree.get("status") or {}).get("state") in _THERE]
         ending = [tree for tree in there if not _is_kept(tree["spec"])]
         numbers.append(len(ending))
+        uids |= {meta.uid(tree): meta.name(tree) for tree in listed if kind == "Executable"}
         if kind != "ContainerNetwork":
             kept += [meta.name(tree) for tree in there if tree not in ending]
     processes, containers, networks = numbers
-    return Ended(processes, containers, networks, kept=tuple(kept))
+    return Ended(processes, containers, networks, kept=tuple(kept)), uids
 
 
 def _is_kept(spec: Object) -> bool:
     return bool(spec.get("persistent")) or spec.get("mode", "session") in ("persistent", "existing")
 
 
-async def _follow(client: "Client", on_progress: Callable[[ShutdownProgress], None]) -> None:
-    """Reports the progress until the host stops answering."""
+async def _follow(
+    client: "Client", on_progress: Callable[[ShutdownProgress], None], host: Identity, uids: Mapping[str, str]
+) -> None:
+    """Reports the progress until the host stops answering, with the names of processes that take longer than others."""
+    processes: Mapping[str, tuple[str, ...]] | None = None
+    looked = client.clock.monotonic()
     while True:
         try:
             answer = await client.send(Call("GET", _PATH, (), {"accept": "application/json"}))
@@ -148,6 +163,11 @@ async def _follow(client: "Client", on_progress: Callable[[ShutdownProgress], No
         except (TransportError, msgspec.DecodeError):
             return
         if progress and progress["objects"]:  # not counted yet before
-            going = tuple(name for kind, _, name in (each.partition(" ") for each in progress["going"]) if kind in _RUN)
-            on_progress(ShutdownProgress(progress["objects"], progress["gone"], going, tuple(progress["left"])))
+            pairs = [each.partition(" ")[::2] for each in progress["going"]]
+            going = tuple(f"container {name}" if kind == "Container" else name for kind, name in pairs if kind in _RUN)
+            if going and client.clock.monotonic() - looked >= _NAMED_SECONDS:
+                processes = await asyncio.to_thread(ending_processes, host, uids)
+                looked = client.clock.monotonic()
+            reached = ShutdownProgress(progress["objects"], progress["gone"], going, processes, tuple(progress["left"]))
+            on_progress(reached)
         await client.clock.sleep(_LOOK_SECONDS)

@@ -1,6 +1,7 @@
 """`setpoint down`: stops an app in the reverse of the start order and checks that no process is left."""
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -134,13 +135,19 @@ async def end_session(session: "Session", client: "Client", seconds: float | Non
     from setpoint.cli.output.progress import progress
     from setpoint.session.shutdown import SECONDS, ShutdownProgress, end
 
+    told: tuple[str, ...] = ()
     try:
         async with progress(f"stopping {session.app}", client.clock) as shown:
 
             def report(reached: ShutdownProgress) -> None:
-                going = f", waiting for {', '.join(reached.terminating)}" if reached.terminating else ""
+                nonlocal told
+                going = f", waiting for {reached.waiting}" if reached.terminating else ""
                 stuck = f"; stuck: {', '.join(reached.stuck)}" if reached.stuck else ""
                 shown.text = f"stopping {session.app}: {reached.deleted} of {reached.objects}{going}{stuck}"
+                # Without a terminal, each change of the workloads is a line, once their processes were looked up.
+                if reached.processes is not None and going and reached.terminating != told and not sys.stderr.isatty():
+                    told = reached.terminating
+                    echo(f"waiting for {reached.waiting}", err=True)
 
             ended = await end(session, client, report, seconds=SECONDS if seconds is None else seconds)
     except asyncio.CancelledError:
