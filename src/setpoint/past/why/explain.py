@@ -10,6 +10,7 @@ from setpoint.past.revision import ADDED, DELETED, MODIFIED, Revision
 from setpoint.past.secret_mask import masked_text
 from setpoint.past.who import writer_name
 from setpoint.past.why.controller_runs import UNSEEN, duration_text, failing, failing_since, failures
+from setpoint.past.why.crashes import last_crash, last_end, restart_reasons
 from setpoint.past.why.explanation import Explanation, ExplanationStep, Verdict
 from setpoint.past.why.facts import Facts, Link, RelatedObject, Wait
 from setpoint.past.why.hints import hints
@@ -103,6 +104,8 @@ def _headline(facts: Facts) -> tuple[Verdict, str]:
         return summary.verdict, f"{name} is being deleted: {why}{reason}"
     if facts.waits:
         return summary.verdict, f"{name} waits for {' and '.join(_waited_for(each, facts) for each in facts.waits)}"
+    if (crash := last_crash(facts)) is not None:
+        return "failed", f"{name} is not ready: {crash.text(facts.now)}"
     failing = _failing_probes(tree)
     if failing:
         return summary.verdict, f"{name} is not ready: {_probe(failing[0], tree)}"
@@ -208,7 +211,9 @@ def _deeper(wait: Wait, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _failing_probes(tree: Object) -> list[Object]:
-    results = (tree.get("status") or {}).get("healthProbeResults") or ()
+    """Returns the failed results of a running workload; those of an ended one are a consequence of its end."""
+    status = tree.get("status") or {}
+    results = status.get("healthProbeResults") or () if status.get("state") in (None, "", "Running") else ()
     return [each for each in results if each.get("outcome") not in ("Success", None)]
 
 
@@ -242,7 +247,7 @@ def _restarts(facts: Facts) -> Iterator[str]:
     status = (facts.tree or {}).get("status") or {}
     count = status.get("restartCount") or 0
     code = status.get("exitCode", status.get("lastExitCode"))
-    ended = status.get("finishTimestamp")
+    ended = status.get("finishTimestamp") or last_end(facts)
     if not count and code in (None, 0):
         return
     parts = [f"restarted {count}×" if count else "", f"last exit code {code}" if code is not None else ""]
@@ -262,6 +267,7 @@ def _last_restart(facts: Facts) -> Iterator[str]:
         if ready.get("reason") == "Restarting" and ready.get("message"):
             yield f"was restarted {ago(facts.now, revision.time)}: {ready['message']}"
             return
+    yield from restart_reasons(facts)
 
 
 def _finalizers(facts: Facts) -> Iterator[str]:
