@@ -1,9 +1,12 @@
 """Isolated copies of apps: names, ports, volumes and networks."""
 
+from pathlib import Path
+
 from setpoint.app.isolation import FixedPort, fixed_ports, isolated, isolated_name
 from setpoint.app.model import AppFile
 from setpoint.app.ports import all_ports
 from setpoint.app.reader import parse_app
+from setpoint.app.sources import read_source
 
 TEXT = """
 app: shop
@@ -91,3 +94,25 @@ def test_names_in_the_engine_get_the_suffix_and_external_ones_stay() -> None:
 
 def test_a_long_name_stays_a_valid_name() -> None:
     assert len(isolated_name("a" * 63, "feature-1a2b")) == 63
+
+
+def test_a_compose_file_is_isolated_like_an_app_file(tmp_path: Path) -> None:
+    (tmp_path / "compose.yaml").write_text(
+        """
+        name: shop
+        services:
+          db:
+            image: db:1
+            container_name: fixed
+            ports: ["5432:5432"]
+            volumes: [data:/data]
+          web: { image: web:1, ports: ["127.0.0.1:8080:80"], environment: { DB: "localhost:5432" } }
+        volumes: { data: { name: named } }
+        """
+    )
+    made, numbers = copy_of(read_source(tmp_path / "compose.yaml", {}, ()).app)
+    assert sorted(numbers) == [5432, 8080]
+    assert made.services["db"].container_name == "fixed-x"
+    assert made.services["web"].env["DB"] == "localhost:45432"
+    assert {port.host for ports in all_ports(made).values() for port in ports.values()} == {45432, 48080}
+    assert [volume.name for volume in made.volumes.values() if volume] == ["named-x"]

@@ -86,6 +86,16 @@ def test_force_recreate_restarts_only_the_named_parts(place: Shop) -> None:
     assert "--build" not in place.run("up", "-d", "--build").stdout  # no part has an image to build
 
 
+def test_a_program_with_the_name_of_a_service_is_not_taken_for_a_file(place: Shop) -> None:
+    (place.directory / "web").write_text("a program")
+    assert place.run("up", "-d", "web").code == 0
+    assert names(place) == ["web"]
+    # The file can be named first, or with -f.
+    assert place.run("up", "-d", "setpoint.yaml", "base").code == 0
+    assert place.run("up", "-d", "-f", "setpoint.yaml", "seed").code == 0
+    assert names(place) == ["base", "seed", "web"]
+
+
 def test_a_named_task_runs(place: Shop) -> None:
     assert place.run("up", "-d", "seed").code == 0
     assert names(place) == ["seed"]

@@ -36,12 +36,13 @@ def split_words(words: Sequence[str], file: str) -> tuple[str, tuple[str, ...]]:
 
 def _is_file(word: str) -> bool:
     path = Path(word)
-    if "/" in word or word in (".", "..") or path.suffix in _SUFFIXES or path.is_file():
+    if "/" in word or word in (".", "..") or path.suffix in _SUFFIXES or word.startswith("Procfile"):
         return True
     from setpoint.app.sources import find_source, source_in
 
-    # A directory with an app is meant if there is no app here that could have a service of this name.
-    return path.is_dir() and source_in(path) is not None and find_source(here(), os.environ) is None
+    # Programs and directories often have the name of a service: they are meant only if there is no app here.
+    is_app = path.is_file() or (path.is_dir() and source_in(path) is not None)
+    return is_app and find_source(here(), os.environ) is None
 
 
 def choose(loaded: "LoadedApp", names: Sequence[str], groups: Sequence[str], *, alone: bool = False) -> ChosenParts:
