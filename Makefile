@@ -31,9 +31,13 @@ test: $(READY)
 		"of:"; find tests -name 'test_*.py' -path '*/*/*' -exec dirname {} + | sort -u | cut -d/ -f2-; exit 2; } >&2; done
 	$(BIN)/python -m pytest -n $(QUICK_WORKERS) -m "$(QUICK)" $(addprefix tests/,$(PACKAGE))
 
+# The suites that run a second time with the process layer of other systems than Linux.
+PORTABLE := $(addprefix tests/workload/,process filewatch system logs/test_file_follower.py)
+
 # The slow tests: containers, etcd, terminals, real clients, kills, the pages of the documentation.
 test-long: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(LONG_ONES)"
+	SETPOINT_PORTABLE=1 $(BIN)/python -m pytest -n $(WORKERS) $(PORTABLE)
 
 # Sends malformed requests to its own server; the same SEED sends the same requests. FIRST is the number of the first.
 SEED ?= 1

@@ -11,9 +11,11 @@ import pytest
 
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.filewatch.inotify import Inotify
+from setpoint.workload.filewatch.notifier import open_notifier
 from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
 from setpoint.workload.ignore_patterns import by_git
+from setpoint.workload.system.chosen import is_portable
 
 
 class Heard:
@@ -40,14 +42,14 @@ async def watching(
     ignored = by_git([*DEFAULT_IGNORED, *ignore])
     roots = [root_of(path, str(top)) for path in paths]
     watcher = Watcher(roots, ignored, debounce, queue.put_nowait, SystemClock())
-    inotify = Inotify() if instead is None else None
-    await watcher.start(inotify or instead or OSError())
+    notifier = instead or open_notifier()
+    await watcher.start(notifier)
     try:
         yield Heard(watcher, top, queue)
     finally:
         watcher.close()
-        if inotify is not None:
-            inotify.close()
+        if not isinstance(notifier, OSError):
+            notifier.close()
 
 
 async def test_a_file_below_a_directory_is_heard_of_when_it_is_written_and_removed(tmp_path: Path) -> None:
@@ -61,6 +63,7 @@ async def test_a_file_below_a_directory_is_heard_of_when_it_is_written_and_remov
         assert await heard.next() == ["src/deep/main.py"]
 
 
+@pytest.mark.skipif(is_portable, reason="polling may find the changes in two looks")
 async def test_what_changes_together_is_told_together(tmp_path: Path) -> None:
     async with watching(tmp_path, ".", debounce=0.2) as heard:
         for number in range(50):
@@ -96,7 +99,7 @@ async def test_directories_that_appear_are_watched_with_what_is_in_them(tmp_path
         assert await heard.next() == ["src/new/sub/late.py"]
         # What has left is not heard of any more.
         (tmp_path / "src" / "new").rename(tmp_path / "gone")
-        assert await heard.next() == ["src/new"]
+        assert "src/new" in await heard.next()
         (tmp_path / "gone" / "sub" / "late.py").write_text("nobody hears")
         (tmp_path / "src" / "here.py").touch()
         assert await heard.next() == ["src/here.py"]
@@ -152,6 +155,7 @@ async def test_where_the_system_has_no_watches_left_files_are_looked_at(tmp_path
         assert await heard.next() == ["conf.toml", "src/a.py"]
 
 
+@pytest.mark.skipif(is_portable, reason="the limit is one of inotify")
 async def test_a_limit_that_is_reached_midway_is_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         (tmp_path / str(number)).mkdir()
@@ -179,12 +183,13 @@ async def test_when_more_happens_than_can_be_told_something_is_told(tmp_path: Pa
 
 async def test_two_who_watch_the_same_are_both_told_and_one_may_leave(tmp_path: Path) -> None:
     queues: list[asyncio.Queue[list[str]]] = [asyncio.Queue(), asyncio.Queue()]
-    inotify = Inotify()
+    notifier = open_notifier()
+    assert not isinstance(notifier, OSError)
     watchers = [
         Watcher([root_of(".", str(tmp_path))], by_git([]), 0.01, queue.put_nowait, SystemClock()) for queue in queues
     ]
     for watcher in watchers:
-        await watcher.start(inotify)
+        await watcher.start(notifier)
     (tmp_path / "a").touch()
     async with asyncio.timeout(10):
         assert [await queue.get() for queue in queues] == [[str(tmp_path / "a")]] * 2
@@ -193,4 +198,4 @@ async def test_two_who_watch_the_same_are_both_told_and_one_may_leave(tmp_path: 
         assert await queues[1].get() == [str(tmp_path / "b")]
     assert queues[0].empty()
     watchers[1].close()
-    inotify.close()
+    notifier.close()

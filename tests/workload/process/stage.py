@@ -13,6 +13,7 @@ from setpoint.objects.ids import SystemIds
 from setpoint.workload.process.command import Command
 from setpoint.workload.process.identity import Identity, stat
 from setpoint.workload.process.processes import Processes, Running
+from setpoint.workload.system.chosen import is_portable
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 # Shell texts; NAP is how long to sleep: about a day, and never the same.
@@ -26,6 +27,9 @@ SORTS = {
     "gone daemon": "(setsid env -i /bin/sleep NAP >/dev/null 2>&1 </dev/null &)",
     "suspended": "sleep NAP & kill -STOP $$",
 }
+# They leave their session, parent and environment: without a subreaper no trace of them is left.
+for _name_ in ("bare daemon", "gone daemon") if is_portable else ():
+    del SORTS[_name_]
 _naps = count(1)
 
 

@@ -51,11 +51,17 @@ def _python() -> Finding:
 
 
 def _system() -> Finding:
-    """Checks for the Linux features that running processes requires."""
-    if sys.platform == "linux" and hasattr(os, "pidfd_open") and Path("/proc/self/stat").exists():
+    """Checks for the features that running processes requires."""
+    from setpoint.workload.system.chosen import is_portable
+
+    if sys.platform == "win32":
+        return Finding("system", "problem", "processes cannot run on Windows", "run Setpoint in WSL")
+    if is_portable:
+        return Finding("system", "ok", f"{os.uname().sysname} {os.uname().release}, portable process layer")
+    if hasattr(os, "pidfd_open") and Path("/proc/self/stat").exists():
         return Finding("system", "ok", f"Linux {os.uname().release}")
     says = "processes cannot run here: Linux 5.3 or newer with /proc is required"
-    return Finding("system", "problem", says, "run Setpoint on Linux or in a Linux virtual machine")
+    return Finding("system", "problem", says, "set SETPOINT_PORTABLE=1, or run Setpoint in a Linux virtual machine")
 
 
 def _loopback() -> Finding:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -133,7 +132,7 @@ async def _engine(client: "Client", running: "list[Workload]") -> "AsyncIterator
 
 
 def usage_of(pid: int, children: Mapping[int, Sequence[int]]) -> Usage | None:
-    """Returns the usage of a process and its descendants; None if the process has ended or the system has no /proc."""
+    """Returns the usage of a process and its descendants; None if the process has ended."""
     everyone = [pid]
     for each in everyone:
         everyone += children.get(each, ())
@@ -146,28 +145,20 @@ def usage_of(pid: int, children: Mapping[int, Sequence[int]]) -> Usage | None:
 def _children() -> dict[int, list[int]]:
     """Returns the child processes of each process of this machine."""
     from setpoint.workload.process.identity import stat
+    from setpoint.workload.system.chosen import system
 
-    try:
-        pids = [entry.name for entry in os.scandir("/proc") if entry.name.isdecimal()]
-    except OSError:
-        return {}
     found: dict[int, list[int]] = {}
-    for known in map(stat, pids):
+    for known in map(stat, system.pids()):
         if known is not None:
             found.setdefault(known.parent, []).append(known.pid)
     return found
 
 
 def _one(pid: int) -> Usage | None:
-    place = Path("/proc") / str(pid)
-    try:
-        line = (place / "stat").read_text("utf-8", "replace")
-        pages = int((place / "statm").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return None
-    fields = line[line.rindex(")") + 2 :].split()
-    ticks = int(fields[11]) + int(fields[12])
-    return Usage(ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE"), 1)
+    from setpoint.workload.system.chosen import system
+
+    found = system.usage(pid)
+    return None if found is None else Usage(found.seconds, found.memory, 1)
 
 
 def amount(size: float) -> str:

@@ -11,7 +11,7 @@ from setpoint.objects.reconcile_report import ReconcileQuery, Reconciles
 from setpoint.session.controllers.entry import EntryPoint
 from setpoint.session.controllers.messages import Begin
 from setpoint.session.controllers.worker_slot import Teller, WorkerSlot
-from setpoint.workload.filewatch.inotify import Inotify
+from setpoint.workload.filewatch.notifier import Notifier, open_notifier
 from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
 from setpoint.workload.ignore_patterns import by_git
@@ -32,7 +32,7 @@ class WorkerSlots:
         self._environ, self._at_terminal = environ, at_terminal
         self._seats: dict[EntryPoint, WorkerSlot] = {}
         self._closing: list[asyncio.Task[None]] = []
-        self._inotify: Inotify | OSError | None = None
+        self._notifier: Notifier | OSError | None = None
         self._watcher: Watcher | None = None
         self._watched: tuple[str, ...] = ()
         self._reloading: set[asyncio.Task[None]] = set()
@@ -88,8 +88,8 @@ class WorkerSlots:
         if self._watcher is not None:
             self._watcher.close()
             self._watcher = None
-        if isinstance(self._inotify, Inotify):
-            self._inotify.close()
+        if self._notifier is not None and not isinstance(self._notifier, OSError):
+            self._notifier.close()
         for task in list(self._reloading):
             task.cancel()
         await asyncio.gather(*self._reloading, return_exceptions=True)
@@ -118,16 +118,13 @@ class WorkerSlots:
             return
         if self._watcher is not None:
             self._watcher.close()
-        if self._inotify is None:
-            try:
-                self._inotify = Inotify()
-            except OSError as error:
-                self._inotify = error
+        if self._notifier is None:
+            self._notifier = open_notifier()
         roots = [root_of("**/*.py", each) for each in directories]
         ignored = by_git([*DEFAULT_IGNORED, *_NO_CODE])
         self._watched = directories
         self._watcher = Watcher(roots, ignored, DEBOUNCE_SECONDS, self._changed, self._clock)
-        await self._watcher.start(self._inotify)
+        await self._watcher.start(self._notifier)
 
     def _changed(self, paths: list[str]) -> None:
         looking = asyncio.ensure_future(self._reload_changed(paths))

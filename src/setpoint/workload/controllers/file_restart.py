@@ -13,7 +13,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.predicate import generation
 from setpoint.controller.request import Request
-from setpoint.workload.filewatch.inotify import Inotify
+from setpoint.workload.filewatch.notifier import Notifier, open_notifier
 from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, Root, root_of
 from setpoint.workload.filewatch.watcher import Watcher
 from setpoint.workload.ignore_patterns import Ignored, by_git
@@ -55,7 +55,7 @@ class FileWatching:
         self._machine = machine
         self._restarts = {"Executable": executables, "Container": containers}
         self._watched: dict[tuple[str, str], _Watched] = {}
-        self._inotify: Inotify | OSError | None = None
+        self._notifier: Notifier | OSError | None = None
         self.controllers = [
             Controller(
                 f"{kind.__name__.lower()}-files",
@@ -91,8 +91,8 @@ class FileWatching:
         """Stops all watches."""
         for kind, name in list(self._watched):
             self._discard(kind, name)
-        if isinstance(self._inotify, Inotify):
-            self._inotify.close()
+        if self._notifier is not None and not isinstance(self._notifier, OSError):
+            self._notifier.close()
 
     async def _reconcile(self, kind: str, ctx: Context, request: Request) -> None:
         obj: Any = await ctx.object()
@@ -124,13 +124,10 @@ class FileWatching:
         where = obj.spec.working_directory if isinstance(obj, Executable) else ""
         return os.path.abspath(self._machine.path(where)) if where else str(self._machine.working_directory)
 
-    def _notifications(self) -> Inotify | OSError:
-        if not isinstance(self._inotify, Inotify):
-            try:
-                self._inotify = Inotify()
-            except OSError as error:
-                self._inotify = error
-        return self._inotify
+    def _notifications(self) -> Notifier | OSError:
+        if self._notifier is None or isinstance(self._notifier, OSError):
+            self._notifier = open_notifier()
+        return self._notifier
 
     def _changed(self, kind: str, name: str, files: list[str]) -> None:
         found = self._watched.get((kind, name))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from setpoint.objects.clock import Clock
 from setpoint.workload.filewatch import inotify
-from setpoint.workload.filewatch.inotify import Inotify
+from setpoint.workload.filewatch.notifier import Notifier
 from setpoint.workload.filewatch.patterns import Root
 from setpoint.workload.ignore_patterns import Ignored
 
@@ -37,7 +37,7 @@ class Watcher:
     ) -> None:
         self._roots, self._ignored, self._debounce = roots, ignored, debounce
         self._changed, self._clock = changed, clock
-        self._inotify: Inotify | None = None
+        self._notifier: Notifier | None = None
         self._watched: set[str] = set()
         self._found: dict[str, None] = {}
         self._last = 0.0
@@ -49,12 +49,12 @@ class Watcher:
         # The reason for polling; empty: not polling.
         self.problem = ""
 
-    async def start(self, inotify_: Inotify | OSError) -> None:
-        """Starts watching: with inotify, or by polling because of the given error. Returns when the watch is active."""
-        if isinstance(inotify_, OSError):
-            self._poll_instead(inotify_)
+    async def start(self, notifier: Notifier | OSError) -> None:
+        """Starts watching: with notifications, or by polling because of the error. Returns when the watch is active."""
+        if isinstance(notifier, OSError):
+            self._poll_instead(notifier)
         else:
-            self._inotify = inotify_
+            self._notifier = notifier
             await self._arm()
         if self._polling is not None:
             await self._scanned.wait()
@@ -100,8 +100,8 @@ class Watcher:
         if not made:
             for each in [each for each in self._watched if each == path or each.startswith(f"{path}/")]:
                 self._watched.discard(each)
-                if self._inotify is not None:
-                    self._inotify.remove(each, self)
+                if self._notifier is not None:
+                    self._notifier.remove(each, self)
             if self.matches(path):
                 self._note(path)
             return
@@ -123,13 +123,13 @@ class Watcher:
         while True:
             directories = await asyncio.to_thread(self._directories)
             new = [each for each in directories if each not in self._watched]
-            if not new or self._inotify is None:
+            if not new or self._notifier is None:
                 return
             for each in new:
                 self._watch(each)
 
     def _arm_again(self) -> None:
-        if self._inotify is None:
+        if self._notifier is None:
             return
         self._again = True
         if self._arming is None or self._arming.done():
@@ -146,10 +146,10 @@ class Watcher:
                     self._note(root.base)
 
     def _watch(self, directory: str) -> None:
-        if self._inotify is None:
+        if self._notifier is None:
             return
         try:
-            self._inotify.add(directory, self)
+            self._notifier.add(directory, self)
             self._watched.add(directory)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             # The directory is deleted already, or not readable: no notifications are possible.
@@ -159,11 +159,11 @@ class Watcher:
             self._poll_instead(error)
 
     def _unwatch(self) -> None:
-        if self._inotify is not None:
+        if self._notifier is not None:
             for each in self._watched:
-                self._inotify.remove(each, self)
+                self._notifier.remove(each, self)
         self._watched.clear()
-        self._inotify = None
+        self._notifier = None
 
     def _directories(self) -> list[str]:
         found: dict[str, None] = {}
@@ -195,7 +195,7 @@ class Watcher:
     # Polling
 
     def _poll_instead(self, error: OSError) -> None:
-        remedy = _REMEDIES.get(error.errno or 0, "run on a Linux with inotify")
+        remedy = _REMEDIES.get(error.errno or 0, "check the system log")
         reason = error.strerror or str(error)
         self.problem = f"no more inotify watches ({reason}), polling the files every second instead: {remedy}"
         self._polling = asyncio.ensure_future(self._poll())

@@ -1,20 +1,17 @@
 """A plain file that another process writes, read as a log: the output of processes that outlive the control plane.
 
-inotify reports when the file has grown; the new data is then added with its time to an index next to the file. Data
+When the file has grown, the new data is added with its time to an index next to the file. Data
 written while no control plane was watching has the time of the file's last change.
 """
 
 import asyncio
-import contextlib
-import ctypes
 import os
 from pathlib import Path
 
 from setpoint.objects.clock import Clock
 from setpoint.store.files import make_directory
+from setpoint.workload.logs.growth import Growth
 from setpoint.workload.logs.segment import ENTRY_BYTES, SCAN_BYTES, Segment, SegmentEntry, encode, header
-
-_IN_MODIFY = 0x2
 
 
 class FollowedFile:
@@ -33,14 +30,12 @@ class FollowedFile:
         self._ends_line = True
         self._resume()
         self._read_new(os.fstat(self._log).st_mtime_ns // 1000)
-        self._loop = asyncio.get_running_loop()
-        self._notices = _watch(path)
-        self._loop.add_reader(self._notices, self._noticed)
+        self._growth: Growth | None = Growth(path, self._read_now)
 
     def close(self) -> None:
         """Marks the file as complete: its writer has ended."""
-        if self._notices >= 0:
-            self._noticed()
+        if self._growth is not None:
+            self._read_now()
         self.closed = True
         for reader in self.readers:
             reader.set()
@@ -48,11 +43,11 @@ class FollowedFile:
     def release(self) -> None:
         """Closes the files and keeps them."""
         self.close()
-        if self._notices >= 0:
-            self._loop.remove_reader(self._notices)
-            for descriptor in (self._notices, self._log, self._index):
+        if self._growth is not None:
+            self._growth.close()
+            for descriptor in (self._log, self._index):
                 os.close(descriptor)
-            self._notices = -1
+            self._growth = None
 
     def remove(self) -> None:
         """Removes the file and the index."""
@@ -72,9 +67,7 @@ class FollowedFile:
     def partial(self) -> bool:
         return not self._ends_line
 
-    def _noticed(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._notices, 1 << 16)
+    def _read_now(self) -> None:
         self._read_new(int(self._clock.now().timestamp() * 1_000_000))
 
     def _read_new(self, time: int) -> None:
@@ -113,15 +106,3 @@ class FollowedFile:
         # The last piece may have grown since its entry: the piece is counted again with the new data.
         os.ftruncate(self._index, entered - ENTRY_BYTES)
         self._size, self._lines = last.offset, last.lines
-
-
-def _watch(path: Path) -> int:
-    """Returns a descriptor that becomes readable when the file is written to."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-    if descriptor < 0 or libc.inotify_add_watch(descriptor, os.fsencode(path), _IN_MODIFY) < 0:
-        number = ctypes.get_errno()
-        if descriptor >= 0:
-            os.close(descriptor)
-        raise OSError(number, os.strerror(number), str(path))
-    return descriptor

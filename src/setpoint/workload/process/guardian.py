@@ -23,20 +23,20 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from setpoint.workload.process.frames import Frames, frame
 from setpoint.workload.process.identity import Identity, stat
 from setpoint.workload.process.limits import allowing
 from setpoint.workload.process.process_table import ProcessTable
-from setpoint.workload.process.termination import Stopping, pidfd
+from setpoint.workload.process.termination import Stopping, exit_descriptor
 from setpoint.workload.process.ties import Tie, see_to
 from setpoint.workload.process.watcher import Watcher
 from setpoint.workload.process.watcher import start as start_watcher
+from setpoint.workload.system.chosen import system
 
-MESSAGE_BYTES = 1 << 16
 # The grace period of processes that were not registered.
 STRAY_GRACE = 2.0
 # Trees that end at nearly the same time share one snapshot of the process table.
 GATHER_SECONDS = 0.003
-_PR_SET_CHILD_SUBREAPER = 36
 _SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 Message = dict[str, Any]
@@ -72,11 +72,12 @@ class Guardian:
     ) -> None:
         self._connection, self._session, self._kept = connection, session, kept
         self._watcher = watcher
+        self._frames = Frames(connection)
         # The limit of open files for started processes.
         self._files = files
         self._roots: dict[int, Root] = {}
         self._children: dict[int, int] = {}  # pid -> id of the root
-        self._watches: dict[int, int] = {}  # pidfd -> id of a root that is not our child
+        self._watches: dict[int, int] = {}  # exit descriptor -> id of a root that is not our child
         self._stops: dict[int, Stopping] = {}
         self._removals: dict[str, tuple[Any, ...]] = {}
         self._removing: list[Any] = []
@@ -84,7 +85,9 @@ class Guardian:
         self._orphaned = False
         self._poll = select.poll()
         self._polled: set[int] = set()
-        self._wake_pipe, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wake_pipe, waker = os.pipe()
+        for descriptor in (self._wake_pipe, waker):
+            os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
@@ -140,31 +143,25 @@ class Guardian:
     def _receive(self) -> None:
         while True:
             try:
-                data, ancillary, _, _ = self._connection.recvmsg(
-                    MESSAGE_BYTES, socket.CMSG_SPACE(4 * 8), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
-                )
+                is_open = self._frames.receive(socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return
             except OSError:
-                data, ancillary = b"", []
-            if not data:
+                is_open = False
+            if not is_open:
                 self._orphan()
                 return
-            descriptors = [
-                int.from_bytes(item[place : place + 4], sys.byteorder)
-                for _, _, item in ancillary
-                for place in range(0, len(item) - 3, 4)
-            ]
-            try:
-                message: Message = marshal.loads(data)
-                getattr(self, f"_do_{message['do']}")(message, descriptors)
-            finally:
-                for descriptor in descriptors:
-                    os.close(descriptor)
+            for data, descriptors in self._frames.messages():
+                try:
+                    message: Message = marshal.loads(data)
+                    getattr(self, f"_do_{message['do']}")(message, descriptors)
+                finally:
+                    for descriptor in descriptors:
+                        os.close(descriptor)
 
     def _send(self, **message: Any) -> None:
         with contextlib.suppress(OSError):  # the control plane may have ended; the next read detects that
-            self._connection.sendall(marshal.dumps(message))
+            self._connection.sendall(frame(marshal.dumps(message)))
 
     def _do_start(self, message: Message, descriptors: list[int]) -> None:
         payload, *streams = descriptors
@@ -202,7 +199,7 @@ class Guardian:
 
     def _do_watch(self, message: Message, _: list[int]) -> None:
         identity = Identity(message["pid"], message["started"])
-        descriptor = pidfd(identity)
+        descriptor = exit_descriptor(identity)
         if descriptor is None:
             self._send(id=message["id"], event="exited", status=None)
             return
@@ -316,16 +313,9 @@ def _file_actions(streams: list[int], terminal: bytes) -> list[tuple[Any, ...]]:
     return [(os.POSIX_SPAWN_DUP2, descriptor, to) for to, descriptor in enumerate(streams)]
 
 
-def become_subreaper() -> None:
-    """Makes this process the parent of orphaned descendants."""
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def main() -> None:
     descriptor, session, kept, files = sys.argv[1:]
-    become_subreaper()
+    system.become_subreaper()
     connection = socket.socket(fileno=int(descriptor))
     connection.set_inheritable(False)  # otherwise started processes would keep the socket open
     connection.setblocking(True)

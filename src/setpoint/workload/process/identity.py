@@ -1,12 +1,13 @@
-"""The identity of a process: its pid together with its start time, in ticks since boot.
+"""The identity of a process: its pid together with its start time. On Linux, start times are ticks since boot.
 
 A pid alone is reused sooner or later; with its start time the identity is unique and independent of clock changes. The
 text form includes the boot id, so that an identity written before a reboot never matches a process after the reboot.
 """
 
-import os
-from functools import cache
 from typing import NamedTuple
+
+from setpoint.workload.system.chosen import system
+from setpoint.workload.system.layer import ProcessFields
 
 
 class Identity(NamedTuple):
@@ -19,15 +20,10 @@ class Identity(NamedTuple):
         return f"{self.pid}:{self.started}:{boot_id()}"
 
 
-class Stat(NamedTuple):
-    """The fields of /proc/PID/stat."""
+class Stat(ProcessFields):
+    """The fields of a process."""
 
-    pid: int
-    state: str
-    parent: int
-    group: int
-    session: int
-    started: int
+    __slots__ = ()
 
     @property
     def identity(self) -> Identity:
@@ -44,7 +40,7 @@ def parse(text: str) -> Identity | None:
 
 
 def identity_of(pid: int) -> Identity | None:
-    """Returns the identity of the process with this pid; None if there is none, or on systems without /proc."""
+    """Returns the identity of the process with this pid; None if there is none."""
     found = stat(pid)
     return found.identity if found is not None else None
 
@@ -56,28 +52,11 @@ def is_alive(identity: Identity) -> bool:
 
 
 def stat(pid: int | str) -> Stat | None:
-    try:
-        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        line = os.read(descriptor, 1024)
-    except OSError:
-        return None  # the process ended meanwhile
-    finally:
-        os.close(descriptor)
-    if b")" not in line:
-        return None
-    # The program name is in parentheses and may contain any characters, including parentheses and spaces.
-    fields = line[line.rindex(b")") + 2 :].split()
-    return Stat(int(pid), fields[0].decode(), int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))
+    """Returns the fields of a process; None if ended."""
+    found = system.fields(int(pid))
+    return None if found is None else Stat(*found)
 
 
-@cache
 def boot_id() -> str:
     """Returns the id of the current boot."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+    return system.boot_id()

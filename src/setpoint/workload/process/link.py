@@ -1,7 +1,7 @@
 """The control plane's connection to a guardian: starts the guardian, exchanges messages, and detects its end.
 
-Messages are small and sent atomically; large data is in a memory file whose descriptor is sent along. Sends never
-block: unsent messages stay in the outbox.
+Messages are small frames; large data is in a memory file whose descriptor is sent along. Sends never block: unsent data
+stays in the outbox.
 """
 
 import asyncio
@@ -11,17 +11,32 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from setpoint.workload.process import detached_process
-from setpoint.workload.process.guardian import MESSAGE_BYTES, Message
+from setpoint.workload.process.frames import Frames, frame
+from setpoint.workload.process.guardian import Message
 from setpoint.workload.process.limits import inherited_files
+from setpoint.workload.system.chosen import SWITCH, is_portable
 
 _PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from setpoint.workload.process.guardian import main; main()"
+    "import sys; sys.path[:0] = sys.argv.pop(1).split(':'); from setpoint.workload.process.guardian import main; main()"
 )
 _ROOT = str(Path(__file__).parents[3])
+
+
+def _roots() -> str:
+    """Returns the directories from which a guardian imports modules: only the portable layer needs site packages."""
+    found = find_spec("psutil") if is_portable else None
+    packages = [] if found is None or not found.origin else [str(Path(found.origin).parents[1])]
+    return os.pathsep.join((_ROOT, *packages))
+
+
+def _switch() -> dict[str, str]:
+    """Returns the variable that selects the same process layer for the guardian."""
+    return {SWITCH: "1"} if is_portable else {}
 
 
 class Link:
@@ -43,14 +58,15 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
-            program = (sys.executable, "-I", "-S", "-c", _PROGRAM, _ROOT)
+            program = (sys.executable, "-I", "-S", "-c", _PROGRAM, _roots())
             arguments = (str(theirs.fileno()), session, "kept" if kept else "session", str(inherited_files()))
             self._process = detached_process.start(
-                (*program, *arguments), environment, directory="/", descriptors=(theirs.fileno(),)
+                (*program, *arguments), {**environment, **_switch()}, directory="/", descriptors=(theirs.fileno(),)
             )
         self._socket.setblocking(False)
+        self._frames = Frames(self._socket)
         self._loop.add_reader(self._socket, self._read)
 
     @property
@@ -59,7 +75,7 @@ class Link:
 
     def send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
         """Sends a message with descriptors, which are closed here after sending."""
-        self._outbox.append((marshal.dumps(message), descriptors))
+        self._outbox.append((frame(marshal.dumps(message), len(descriptors)), descriptors))
         if len(self._outbox) == 1:
             self._flush()
 
@@ -73,33 +89,37 @@ class Link:
         while self._outbox:
             data, descriptors = self._outbox[0]
             try:
-                socket.send_fds(self._socket, [data], descriptors)
+                sent = socket.send_fds(self._socket, [data], descriptors) if descriptors else self._socket.send(data)
             except BlockingIOError:
                 self._loop.add_writer(self._socket, self._flush)
                 return
             except OSError:
-                pass  # the guardian has ended, as the next read detects; requests are repeated to its successor
+                sent = len(data)  # the guardian has ended, as the next read detects; its successor gets the requests
             for descriptor in descriptors:
                 os.close(descriptor)
-            self._outbox.popleft()
+            if sent < len(data):
+                self._outbox[0] = data[sent:], ()
+            else:
+                self._outbox.popleft()
         self._loop.remove_writer(self._socket)
 
     def _read(self) -> None:
         while True:
             try:
-                data = self._socket.recv(MESSAGE_BYTES)
+                is_open = self._frames.receive()
             except BlockingIOError:
                 return
             except OSError:
-                data = b""
-            if not data:
+                is_open = False
+            if not is_open:
                 self._end()
                 return
-            message: dict[str, Any] = marshal.loads(data)
-            if message["event"] == "ready":
-                self.was_ready = True
-            else:
-                self._on_message(message)
+            for data, _ in self._frames.messages():
+                message: dict[str, Any] = marshal.loads(data)
+                if message["event"] == "ready":
+                    self.was_ready = True
+                else:
+                    self._on_message(message)
 
     def _end(self) -> None:
         self._loop.remove_reader(self._socket)

@@ -2,15 +2,14 @@
 plane."""
 
 import asyncio
-import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.process.ties import Tie
+from setpoint.workload.system.chosen import system
 
 # The tolerances of start times: computed since boot, and read from the wall clock.
 _SINCE_BOOT_SECONDS, _WALL_SECONDS = 0.002, 2.0
@@ -26,10 +25,10 @@ def monitored(pid: int, started: datetime) -> Identity | None:
 def started_at(identity: Identity, at: datetime) -> bool:
     """Returns True if a process started at a time, in UTC: since boot for times in the year 1, as DCP computes on
     Linux; otherwise in wall-clock time."""
-    seconds = identity.started / os.sysconf("SC_CLK_TCK")
+    seconds = system.since_boot(identity.started)
     if at.year == 1:
         return abs((at - datetime.min).total_seconds() - seconds) <= _SINCE_BOOT_SECONDS
-    return abs((at - datetime(1970, 1, 1)).total_seconds() - _boot_time() - seconds) <= _WALL_SECONDS
+    return abs((at - datetime(1970, 1, 1)).total_seconds() - system.boot_time() - seconds) <= _WALL_SECONDS
 
 
 async def end_of(
@@ -54,10 +53,3 @@ async def end_of(
         processes.tie(tie._replace(to=identity))
     found.exited.add_done_callback(lambda _: wake())
     return found.exited
-
-
-@cache
-def _boot_time() -> float:
-    """Returns the boot time of this machine in seconds since 1970."""
-    with open("/proc/stat") as file:
-        return next(float(line.split()[1]) for line in file if line.startswith("btime"))

@@ -27,9 +27,9 @@ class Sink(Protocol):
 def output_pipe() -> tuple[int, int]:
     """Returns the reading end, which is non-blocking, and the writing end for a process, which is blocking; with the
     maximum pipe size."""
-    reading, writing = os.pipe2(os.O_CLOEXEC)
+    reading, writing = os.pipe()  # not inheritable
     os.set_blocking(reading, False)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, AttributeError):  # other systems than Linux have a fixed size
         import fcntl
 
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)

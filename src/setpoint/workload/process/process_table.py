@@ -4,10 +4,10 @@ A tree is more than parents and children: the root, its session and process grou
 in their environment (even daemons that have left their parent and session), and all descendants of these.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 
 from setpoint.workload.process.identity import Identity, Stat, stat
+from setpoint.workload.system.chosen import system
 
 COOKIE = "SETPOINT_WORKLOAD"
 _ENTRY = f"{COOKIE}=".encode()
@@ -18,9 +18,9 @@ class ProcessTable:
 
     def __init__(self) -> None:
         self.stats: dict[int, Stat] = {}
-        for name in os.listdir("/proc"):
-            if name[0].isdecimal() and (found := stat(name)) is not None and found.state not in "ZX":
-                self.stats[found.pid] = found
+        for pid in system.pids():
+            if (found := stat(pid)) is not None and found.state not in "ZX":
+                self.stats[pid] = found
         self._children: dict[int, list[int]] = {}
         for found in self.stats.values():
             self._children.setdefault(found.parent, []).append(found.pid)
@@ -70,19 +70,7 @@ class ProcessTable:
 
 def cookies_of(pid: int) -> Iterator[str]:
     """Yields the cookies in the initial environment of a process."""
-    try:
-        descriptor = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
-    except OSError:
-        return  # the process has ended, or belongs to another user
-    try:
-        parts = []
-        while part := os.read(descriptor, 1 << 16):
-            parts.append(part)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
-    environment = b"\0" + b"".join(parts)
+    environment = b"\0" + system.environment(pid)
     place = environment.find(b"\0" + _ENTRY)
     if place >= 0:
         value = environment[place + 1 + len(_ENTRY) :].split(b"\0", 1)[0]

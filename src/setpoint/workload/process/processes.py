@@ -32,6 +32,7 @@ from setpoint.workload.process.link import Link
 from setpoint.workload.process.pipes import Drain, Sink, Stdin, output_pipe
 from setpoint.workload.process.process_table import COOKIE, ProcessTable
 from setpoint.workload.process.ties import Tie
+from setpoint.workload.system.chosen import system
 
 
 class Stopped(NamedTuple):
@@ -108,8 +109,8 @@ class Processes:
     async def start(self, command: Command, stdout: Sink | Path, stderr: Sink | Path) -> Running:
         """Starts a process. Raises StartError. Output is written to a sink, or appended to a file; a kept process can
         only write to files, because it outlives this control plane."""
-        if sys.platform != "linux":
-            raise StartError("Unsupported", "processes are supported on Linux only", "run the control plane on Linux")
+        if sys.platform == "win32":
+            raise StartError("Unsupported", "processes are not supported on Windows", "run the control plane in WSL")
         if self._closing:
             raise StartError(
                 "Stopping", "the control plane is stopping", "start it again when a new control plane runs"
@@ -239,14 +240,14 @@ class Processes:
                 os.fsencode(command.terminal.device) if command.terminal is not None else b"",
             )
         )
-        descriptor = os.memfd_create("setpoint-start")
+        descriptor = system.memory_file()
         os.pwrite(descriptor, data, 0)
         return descriptor
 
     def _input(self, start: _Start) -> int:
         if not start.command.stdin:
             return os.open(os.devnull, os.O_RDONLY)
-        reading, start.stdin = os.pipe2(os.O_CLOEXEC)
+        reading, start.stdin = os.pipe()
         return reading
 
     def _output(self, start: _Start, to: Sink | Path) -> int:

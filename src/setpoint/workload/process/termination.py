@@ -15,6 +15,7 @@ import time
 
 from setpoint.workload.process.identity import Identity, Stat, identity_of
 from setpoint.workload.process.process_table import ProcessTable
+from setpoint.workload.system.chosen import system
 
 # The time that the kernel may take to end a killed process, and the polling interval.
 KILL_SECONDS = 5.0
@@ -43,7 +44,7 @@ class Stopping:
         self._left: dict[Identity, str] = {}
         self.due = now
         self.done = False
-        # The pidfds of processes that are expected to end.
+        # The exit descriptors of processes that are expected to end.
         self.watched: dict[int, Identity] = {}
 
     def report(self) -> dict[str, list[tuple[int, str]] | int]:
@@ -99,7 +100,7 @@ class Stopping:
     def _watch(self, fresh: list[Stat]) -> None:
         watched = set(self.watched.values())
         for found in fresh:
-            if found.identity not in watched and (descriptor := pidfd(found.identity)) is not None:
+            if found.identity not in watched and (descriptor := exit_descriptor(found.identity)) is not None:
                 self.watched[descriptor] = found.identity
 
     def _finish(self) -> None:
@@ -121,11 +122,10 @@ def finish(stop: Stopping) -> None:
             stop.step(time.monotonic(), ProcessTable())
 
 
-def pidfd(identity: Identity) -> int | None:
+def exit_descriptor(identity: Identity) -> int | None:
     """Returns a descriptor that becomes readable when this process ends; None if the process has ended."""
-    try:
-        descriptor = os.pidfd_open(identity.pid)
-    except OSError:
+    descriptor = system.exit_descriptor(identity.pid)
+    if descriptor is None:
         return None
     if identity_of(identity.pid) != identity:
         os.close(descriptor)
@@ -143,8 +143,4 @@ def _signal(pid: int, number: int) -> bool:
 
 def program_of(pid: int) -> str:
     """Returns the name of a process; empty if ended."""
-    try:
-        with open(f"/proc/{pid}/comm", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+    return system.program(pid)

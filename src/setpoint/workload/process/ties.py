@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.workload.process.identity import Identity, is_alive
-from setpoint.workload.process.termination import Stopping, finish, pidfd
+from setpoint.workload.process.termination import Stopping, exit_descriptor, finish
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -44,11 +44,11 @@ def see_to(ties: Iterable[Tie]) -> None:
     waiting: dict[int, tuple[Tie, bool]] = {}  # by descriptor: True for the tied process itself
     poll = select.poll()
     for tie in ties:
-        watched = pidfd(Identity(*tie.to))
+        watched = exit_descriptor(Identity(*tie.to))
         if watched is None:
             ending.append(_begin(tie))
             continue
-        own = pidfd(Identity(*tie.root)) if not tie.container else None
+        own = exit_descriptor(Identity(*tie.root)) if not tie.container else None
         if own is not None or tie.container:
             waiting[watched] = tie, False
         if own is not None:

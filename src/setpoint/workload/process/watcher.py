@@ -1,6 +1,6 @@
 """The watcher: cleans up after a control plane and a guardian that were killed together.
 
-A guardian forks one watcher when it starts, and never another. The watcher holds a pidfd of the control plane and one
+A guardian forks one watcher when it starts, and never another. The watcher awaits the exit of the control plane and one
 end of a socket pair, and waits until the other end closes. If the guardian sent `done` before, or if the control plane
 is alive and replaces the guardian, the watcher exits. Otherwise both have ended: the watcher stops every process with
 the session's cookie, removes the containers and networks registered with the guardian, and exits.
@@ -18,15 +18,16 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from setpoint.workload.process.frames import Frames, frame
 from setpoint.workload.process.identity import Identity, identity_of
-from setpoint.workload.process.termination import Stopping, finish, pidfd
+from setpoint.workload.process.termination import Stopping, exit_descriptor, finish
 
 # The time that the control plane may outlive its guardian before counting as alive: both may be killed one after the
 # other.
 TOGETHER_SECONDS = 1.0
 # The grace period after the signal.
 GRACE_SECONDS = 2.0
-_MESSAGE_BYTES = 1 << 16
+_SEND_SECONDS = 1.0
 _DONE = "done"
 
 
@@ -36,6 +37,7 @@ class Watcher:
     def __init__(self, pid: int, connection: socket.socket) -> None:
         self.pid = pid
         self._connection = connection
+        connection.settimeout(_SEND_SECONDS)  # a stopped watcher must not block the guardian
 
     def register(self, key: str, removal: tuple[Any, ...] | None) -> None:
         """Registers a removal under a key; None deletes the registration."""
@@ -51,7 +53,7 @@ class Watcher:
     def _send(self, message: tuple[str, Any]) -> None:
         # A killed watcher is not replaced: the next command cleans up, as without a watcher.
         with contextlib.suppress(OSError):
-            self._connection.send(marshal.dumps(message), socket.MSG_DONTWAIT)
+            self._connection.sendall(frame(marshal.dumps(message)))
 
 
 def start(session: str, *inherited: socket.socket) -> Watcher | None:
@@ -60,11 +62,10 @@ def start(session: str, *inherited: socket.socket) -> Watcher | None:
     control_plane = _parent()
     if control_plane is None:
         return None
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     pid = os.fork()
     if pid:
         theirs.close()
-        os.close(control_plane)
         return Watcher(pid, ours)
     try:
         ours.close()
@@ -78,26 +79,30 @@ def start(session: str, *inherited: socket.socket) -> Watcher | None:
         os._exit(0)
 
 
-def _parent() -> int | None:
-    """Returns a pidfd of the parent process, or None if the original parent has ended."""
+def _parent() -> Identity | None:
+    """Returns the parent process, or None if the original parent has ended."""
     parent = os.getppid()
-    identity = identity_of(parent) if parent > 1 else None
-    return None if identity is None else pidfd(Identity(*identity))
+    return identity_of(parent) if parent > 1 else None
 
 
-def _watch(connection: socket.socket, control_plane: int, session: str) -> None:
+def _watch(connection: socket.socket, control_plane: Identity, session: str) -> None:
     removals: dict[str, Sequence[Any]] = {}
-    while data := connection.recv(_MESSAGE_BYTES):
-        key, removal = marshal.loads(data)
-        if key == _DONE:
-            return
-        if removal is None:
-            removals.pop(key, None)
-        else:
-            removals[key] = removal
+    # After the fork: a thread that awaits the exit would not survive the fork.
+    ended = exit_descriptor(control_plane)
+    frames = Frames(connection)
+    while frames.receive():
+        for data, _ in frames.messages():
+            key, removal = marshal.loads(data)
+            if key == _DONE:
+                return
+            if removal is None:
+                removals.pop(key, None)
+            else:
+                removals[key] = removal
     poll = select.poll()
-    poll.register(control_plane, select.POLLIN)
-    if poll.poll(TOGETHER_SECONDS * 1000):
+    if ended is not None:
+        poll.register(ended, select.POLLIN)
+    if ended is None or poll.poll(TOGETHER_SECONDS * 1000):
         _clean_up(session, removals)
 
 

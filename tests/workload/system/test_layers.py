@@ -1,0 +1,107 @@
+"""The two process layers return the same facts, and the portable one uses no function of Linux."""
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from setpoint.workload.system import kqueue_exits, linux, portable
+from setpoint.workload.system.chosen import choose
+from setpoint.workload.system.layer import Layer
+
+pytest.importorskip("psutil", reason="the portable layer needs psutil")
+LAYERS: list[Layer] = [linux, portable]
+
+
+@pytest.fixture
+def sleeper() -> "subprocess.Popen[bytes]":
+    process = subprocess.Popen(["sleep", "1000"], env={"SETPOINT_WORKLOAD": "a b"}, start_new_session=True)
+    while linux.program(process.pid) != "sleep":
+        time.sleep(0.01)
+    return process
+
+
+def test_both_layers_see_the_same_process(sleeper: "subprocess.Popen[bytes]") -> None:
+    try:
+        ours, theirs = (layer.fields(sleeper.pid) for layer in LAYERS)
+        assert ours is not None
+        assert theirs is not None
+        assert (ours.pid, ours.parent, ours.group, ours.session) == theirs[:1] + theirs[2:5]
+        assert abs(linux.since_boot(ours.started) - portable.since_boot(theirs.started)) < 2
+        for layer in LAYERS:
+            assert sleeper.pid in layer.pids()
+            assert layer.program(sleeper.pid) == "sleep"
+            assert b"SETPOINT_WORKLOAD=a b\0" in layer.environment(sleeper.pid)
+            assert layer.usage(sleeper.pid) is not None
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=["linux", "portable"])
+def test_the_end_of_a_process_makes_its_descriptor_readable(layer: Layer, sleeper: "subprocess.Popen[bytes]") -> None:
+    descriptor = layer.exit_descriptor(sleeper.pid)
+    assert descriptor is not None
+    assert select.select([descriptor], [], [], 0)[0] == []
+    sleeper.kill()
+    assert select.select([descriptor], [], [], 30)[0] == [descriptor]
+    os.close(descriptor)
+    sleeper.wait()
+    assert layer.exit_descriptor(sleeper.pid) is None
+    assert layer.fields(sleeper.pid) is None
+    assert layer.program(sleeper.pid) == ""
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=["linux", "portable"])
+def test_the_process_at_a_port_is_found(layer: Layer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert layer.port_holder("tcp", port) == os.getpid()
+    assert not layer.port_holder("tcp", port)
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=["linux", "portable"])
+def test_a_memory_file_has_no_name(layer: Layer) -> None:
+    descriptor = layer.memory_file()
+    os.pwrite(descriptor, b"data", 0)
+    assert os.fstat(descriptor).st_nlink == 0
+    assert os.pread(descriptor, 10, 0) == b"data"
+    os.close(descriptor)
+
+
+def test_the_layer_depends_on_platform_and_switch() -> None:
+    assert choose("linux", "") is linux
+    assert choose("linux", "1") is portable
+    assert choose("darwin", "") is portable
+
+
+def test_psutil_is_not_imported_on_linux() -> None:
+    program = (
+        "import sys, setpoint.workload.workloads, setpoint.workload.process.processes\n"
+        "sys.exit(any(name in sys.modules for name in ('psutil', 'watchfiles')))"
+    )
+    environ = {name: value for name, value in os.environ.items() if name != "SETPOINT_PORTABLE"}
+    assert subprocess.run([sys.executable, "-c", program], env=environ).returncode == 0
+
+
+def test_the_module_that_is_never_executed_is_short() -> None:
+    assert len(Path(kqueue_exits.__file__).read_text().splitlines()) < 80
+
+
+@pytest.mark.slow
+def test_the_portable_layer_uses_no_function_of_linux(tmp_path: Path) -> None:
+    pytest.importorskip("watchfiles", reason="the portable layer needs watchfiles")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.workload.system.audited", str(tmp_path)],
+        env={**os.environ, "SETPOINT_PORTABLE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert "FORBIDDEN" not in done.stderr, done.stderr
+    assert done.stdout == "done\n", done.stderr
