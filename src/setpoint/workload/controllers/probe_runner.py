@@ -153,7 +153,7 @@ class _Tail(Sink):
         self.data = (self.data + data)[-_OUTPUT_BYTES:]
 
     def close(self) -> None:
-        """Does nothing: the sink holds no resources."""
+        """Has no effect: the sink holds no resources."""
 
 
 async def run_command(

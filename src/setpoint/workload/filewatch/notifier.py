@@ -20,7 +20,7 @@ class Notifier(Protocol):
 
 
 def open_notifier() -> Notifier | OSError:
-    """Returns the notifier of this system, or the error that prevents it."""
+    """Returns the notifier of this system, or the error that prevents its use."""
     try:
         if is_portable:
             from setpoint.workload.filewatch.watchfiles_notifier import WatchfilesNotifier

@@ -1,14 +1,14 @@
 """The guardian: the small process that starts, monitors and stops all processes of a control plane, and that outlives
 the control plane just long enough to clean up.
 
-The guardian is the parent of the processes it starts and adopts their orphans. It therefore knows every process of the
+The guardian is the parent of all started processes and adopts their orphans. So the guardian knows every process of the
 control plane, even daemons that have left their session and environment, and leaves no zombies. It communicates with
 the control plane over one socket; when the socket is closed for any reason, the guardian stops all processes with their
 signals and grace periods, removes the registered containers and networks, and exits. A guardian of `kept` processes
 does not stop them. Only for kept processes that are tied to another process a child stays behind, which stops them when
 that process ends. If control plane and guardian are killed together, a watcher (`watcher`) cleans up.
 
-The guardian runs in a separate interpreter without site packages; it imports little, and uses the real time.
+The guardian runs in a separate interpreter without site packages, imports little, and uses the real time.
 """
 
 import contextlib

@@ -61,7 +61,7 @@ class Running:
         return await asyncio.shield(self.exited)
 
     async def drained(self) -> None:
-        """Returns when all writers of the output have closed it, including children that the process left behind."""
+        """Returns when all writers of the output have closed the output, including children left behind."""
         for drain in self.drains:
             await asyncio.shield(drain.ended)
 

@@ -1,6 +1,6 @@
 """The watcher: cleans up after a control plane and a guardian that were killed together.
 
-A guardian forks one watcher when it starts, and never another. The watcher awaits the exit of the control plane and one
+A guardian forks one watcher at its start, and never another. The watcher awaits the exit of the control plane and one
 end of a socket pair, and waits until the other end closes. If the guardian sent `done` before, or if the control plane
 is alive and replaces the guardian, the watcher exits. Otherwise both have ended: the watcher stops every process with
 the session's cookie, removes the containers and networks registered with the guardian, and exits.

@@ -1,7 +1,7 @@
 """The process layer for systems other than Linux: psutil for the process table, a thread or kqueue for exits.
 
-psutil is imported with the first call. A start time is a wall-clock time in hundredths of a second, as the system
-recorded it, so an identity stays unique after a reboot.
+psutil is imported with the first call. A start time is a wall-clock time in hundredths of a second, as recorded by
+the system, so an identity stays unique after a reboot.
 """
 
 import os
@@ -129,7 +129,7 @@ def _await(process: ProcessFields, writing: int) -> None:
 
 
 def become_subreaper() -> None:
-    """Does nothing: orphans become children of the first process of the system."""
+    """Has no effect: orphans become children of the first process of the system."""
 
 
 def memory_file() -> int:

@@ -31,7 +31,7 @@ class _NullSink:
         raise AssertionError("a process in a terminal has no other output")
 
     def close(self) -> None:
-        """Does nothing."""
+        """Has no effect."""
 
 
 def size_of(spec: TerminalSpec) -> Size:
