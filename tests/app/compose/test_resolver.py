@@ -298,3 +298,9 @@ def test_a_job_needs_a_trigger() -> None:
 
     assert (problem.line, problem.path) == (2, "jobs.j.triggers")
     assert "manual or schedule" in problem.text
+
+
+def test_a_negative_number_of_retries_is_refused() -> None:
+    (problem,) = _problems({"compose.yaml": "services: {a: {image: a, healthcheck: {test: x, retries: -1}}}"})
+
+    assert (problem.path, "0 or more" in problem.text) == ("services.a.healthcheck.retries", True)

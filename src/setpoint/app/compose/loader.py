@@ -180,7 +180,7 @@ class Loader:
         path = f"include[{index}]"
         fields = {"path": entry} if isinstance(entry, str) else entry if isinstance(entry, dict) else {}
         files = _texts(fields.get("path"))
-        env_files, given = _texts(fields.get("env_file") or []), fields.get("project_directory") or ""
+        env_files, given = _texts(fields.get("env_file", [])), fields.get("project_directory") or ""
         known = ("path", "env_file", "project_directory")
         unknown = [key for key in fields if key not in known and not key.startswith("x-")]
         if not files or env_files is None or not isinstance(given, str) or unknown:

@@ -122,7 +122,7 @@ _HEALTHCHECK = v.struct(
     {
         "test": v.health_test,
         **dict.fromkeys(["timeout", "interval", "start_period", "start_interval"], v.duration),
-        "retries": v.whole,
+        "retries": v.unsigned,
         "disable": v.enabled,
     }
 )
@@ -146,7 +146,7 @@ _WORKLOAD: dict[str, Convert] = {
 }
 _UPDATE = v.struct(
     {
-        "parallelism": v.whole,
+        "parallelism": v.unsigned,
         "delay": v.positive_duration,
         "failure_action": v.text,
         "monitor": v.positive_duration,
@@ -182,7 +182,7 @@ _DEPLOY = v.with_defaults(
             "rollback_config": _UPDATE,
             "resources": v.struct({"limits": _RESOURCE, "reservations": _RESOURCE}),
             "restart_policy": v.struct(
-                {"condition": v.text, "delay": v.duration, "max_attempts": v.whole, "window": v.duration}
+                {"condition": v.text, "delay": v.duration, "max_attempts": v.unsigned, "window": v.duration}
             ),
             "placement": v.struct(
                 {

@@ -52,6 +52,14 @@ def whole(value: Any) -> Any:
     return int(value)
 
 
+def unsigned(value: Any) -> Any:
+    """Converts an integer that is not negative."""
+    made = whole(value)
+    if isinstance(made, int) and made < 0:
+        raise _wrong(value, "0 or more")
+    return made
+
+
 def number(value: Any) -> Any:
     """Converts an integer; zero is omitted."""
     return whole(value) or None
