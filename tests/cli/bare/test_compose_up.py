@@ -102,10 +102,25 @@ def test_a_compose_file_runs_as_with_compose(tmp_path: Path, podman: Service) ->
         assert "COLOR=blue" in changed.raw["Config"]["Env"]
         assert "extra" not in shop.run("ps")
 
-        # `down` keeps volumes, `down -v` removes them, also when no app is running.
+
+VOLUME = f"""
+services:
+  keeper:
+    image: {IMAGE}
+    command: sleep 600
+    volumes: ["data:/data"]
+    stop_grace_period: 1s
+volumes: {{data: }}
+"""
+
+
+def test_down_keeps_volumes_unless_they_are_to_be_removed(tmp_path: Path, podman: Service) -> None:
+    with project(tmp_path, {"compose.yml": VOLUME}, podman) as shop:
+        shop.run("up", "-d")
         assert "nothing left running" in shop.run("down")
         assert shop.in_engine(lambda engine: engine.volumes.find("shop_data")) is not None
         assert shop.in_engine(lambda engine: engine.networks.find("shop_default")) is None
+        # Also when no app is running.
         assert "removed the volume shop_data" in shop.run("down", "-v")
         assert shop.in_engine(lambda engine: engine.volumes.find("shop_data")) is None
         shop.run("up", "-d")
