@@ -42,7 +42,8 @@ def test_the_targets_select_by_these_expressions_and_leave_no_directory_out() ->
     ]
     assert "\nPACKAGE :=\n" in MAKEFILE, "without PACKAGE, every directory is selected"
     assert [line.partition("-m pytest ")[2] for line in commands("test-long")] == [
-        '-n $(WORKERS) -rs -m "$(LONG_ONES)"'
+        '-n $(WORKERS) -rs -m "$(LONG_ONES)"',
+        "-n $(WORKERS) $(PORTABLE)",  # once more, with the portable process layer
     ]
     serial = "tests/clients/test_controller_runtime.py"
     most, rest = (line.partition("-m pytest ")[2] for line in commands("test-peers"))

@@ -5,6 +5,8 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from setpoint.objects.metrics import Histogram
+
 
 class Peer(NamedTuple):
     """The client of a connection, as far as the connection itself identifies the client."""
@@ -27,8 +29,9 @@ class Seat(Protocol):
     """The share of the server's capacity that a request occupies while being served, and the user that its cost is
     charged to."""
 
-    def executed(self, seconds: float) -> None:
-        """Counts the time of execution of an answered request."""
+    @property
+    def executions(self) -> Histogram:
+        """The counts of the execution times of answered requests."""
 
     async def pause(self, size: int = 0) -> None:
         """Lets other requests run and returns at this request's next turn. Work that grows with the number of objects

@@ -3,16 +3,22 @@
 import os
 import sys
 
-from setpoint.workload.system import linux, portable
 from setpoint.workload.system.layer import Layer
 
 SWITCH = "SETPOINT_PORTABLE"
 
 
 def choose(platform: str, switch: str) -> Layer:
-    """Returns the layer for a platform; `switch` is the value of the environment variable."""
-    return linux if platform == "linux" and switch in ("", "0") else portable
+    """Returns the layer for a platform; `switch` is the value of the environment variable. Imports only this layer,
+    because short commands import the layer, too."""
+    if platform == "linux" and switch in ("", "0"):
+        from setpoint.workload.system import linux
+
+        return linux
+    from setpoint.workload.system import portable
+
+    return portable
 
 
 system: Layer = choose(sys.platform, os.environ.get(SWITCH, ""))
-is_portable = system.NAME == portable.NAME
+is_portable = system.NAME == "portable"

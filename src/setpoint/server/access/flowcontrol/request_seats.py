@@ -31,14 +31,12 @@ class ExemptSeat:
     """The shared seat of all requests of an exempt flow. Exempt requests never wait, but yield to other tasks between
     two slices."""
 
-    __slots__ = ("_gate", "flow")
+    __slots__ = ("_gate", "executions", "flow")
 
     def __init__(self, gate: SeatGate, flow: Flow) -> None:
         self._gate = gate
         self.flow = flow
-
-    def executed(self, seconds: float) -> None:
-        self.flow.tally.executions.observe(seconds)
+        self.executions = flow.tally.executions
 
     async def pause(self, size: int = 0) -> None:
         await asyncio.sleep(0)
@@ -66,12 +64,13 @@ class OccupiedSeat:
     charged or credited when the step ends.
     """
 
-    __slots__ = ("_first", "_gate", "_reserved", "_sent", "_user", "flow", "number", "prepaid", "width")
+    __slots__ = ("_first", "_gate", "_reserved", "_sent", "_user", "executions", "flow", "number", "prepaid", "width")
 
     def __init__(self, gate: SeatGate, flow: Flow, user: str, seats: int, prepaid: float) -> None:
         self._gate = gate
         self._user = user
         self.flow = flow
+        self.executions = flow.tally.executions
         self.width = seats
         self.prepaid = prepaid
         gate.begun += 1
@@ -80,9 +79,6 @@ class OccupiedSeat:
         # The unsent bytes that are counted for the user.
         self._reserved = 0
         self._sent = 0
-
-    def executed(self, seconds: float) -> None:
-        self.flow.tally.executions.observe(seconds)
 
     async def pause(self, size: int = 0) -> None:
         if self.width:

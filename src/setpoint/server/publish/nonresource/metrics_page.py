@@ -106,7 +106,9 @@ class Metrics:
         if tally.series.verb in _READS:
             tally.sizes.observe(len(body) if isinstance(body, bytes) else sum(map(len, body)))
         if context.seat is not None:
-            context.seat.executed(seconds)
+            executions = context.seat.executions
+            executions.buckets[bisect_left(executions.bounds, seconds)] += 1
+            executions.sum += seconds
         if request.peer.expires:
             self._certificates.observe(request.peer.expires - context.services.clock.now().timestamp())
         return response
