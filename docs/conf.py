@@ -29,7 +29,7 @@ html_extra_path = ["setpoint.schema.json"]
 NAVIGATION = {
     "index": {
         "Begin": ["quick-start", "app-file", "commands", "why", "troubleshooting"],
-        "Coming from": ["from-compose", "from-procfile", "from-tilt", "from-aspire"],
+        "Coming from": ["from-compose", "from-procfile", "from-skaffold", "from-tilt", "from-aspire"],
         "Controllers": [
             "controllers",
             "controllers-in-apps",

@@ -20,7 +20,7 @@ def _hook(event, arguments):
         _os.write(2, b"FORBIDDEN " + arguments[1].encode() + b"\\n"); _os._exit(99)
     if event in ("open", "os.listdir", "os.scandir") and str(arguments[0]).startswith("/proc"):
         frame = _sys._getframe(1)
-        if "/setpoint/" in frame.f_code.co_filename:
+        if "/src/setpoint/" in frame.f_code.co_filename:
             _os.write(2, f"FORBIDDEN {arguments[0]} {frame.f_code.co_filename}\\n".encode()); _os._exit(99)
 _sys.addaudithook(_hook)
 """

@@ -46,7 +46,7 @@ def demo(ctx: click.Context, directory: Path | None, tour: bool) -> None:
 
         echo(f"The shop is in {place}\nSee its README.md for commands to try there in another terminal.\n")
         os.chdir(place)
-        ctx.invoke(up, file="", profiles=(), detached=False, logs=True, seconds=0.0)
+        ctx.invoke(up, words=(), detached=False, logs=True, seconds=0.0)
 
 
 @contextmanager
