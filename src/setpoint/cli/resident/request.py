@@ -37,9 +37,17 @@ def socket_path() -> str:
     return os.path.join(state, "setpoint", "resident.sock")
 
 
-def installation() -> tuple[str, str, str]:
-    """Identifies the interpreter and the installed package."""
-    return sys.version, sys.prefix, __file__
+def installation() -> tuple[str, str, str, int, tuple[int, ...]]:
+    """Identifies the interpreter, the installed package, the user, and on Linux the namespaces: a command in a container
+    that shares the home directory must not run outside of the container."""
+    return sys.version, sys.prefix, __file__, os.getuid(), _namespaces()
+
+
+def _namespaces() -> tuple[int, ...]:
+    try:
+        return tuple(os.stat(f"/proc/self/ns/{name}").st_ino for name in ("mnt", "net", "pid", "user", "cgroup"))
+    except OSError:
+        return ()
 
 
 def encode(words: list[str]) -> bytes:
