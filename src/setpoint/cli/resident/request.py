@@ -38,8 +38,8 @@ def socket_path() -> str:
 
 
 def installation() -> tuple[str, str, str, int, tuple[int, ...]]:
-    """Identifies the interpreter, the installed package, the user, and on Linux the namespaces: a command in a container
-    that shares the home directory must not run outside of the container."""
+    """Identifies the interpreter, the installed package, the user, and on Linux the namespaces: a command in a
+    container that shares the home directory must not run outside of the container."""
     return sys.version, sys.prefix, __file__, os.getuid(), _namespaces()
 
 
