@@ -268,13 +268,15 @@ class FieldManager:
             except ValueError:
                 claimed = GroupVersionKind("", "", "")
             raise BadRequest(f"invalid object type: {claimed}")
-        if managedfields.is_readable(_entries(config)):
+        entries = _entries(config)
+        if entries is not None and managedfields.is_readable(entries):
             raise BadRequest(_NO_MANAGERS)
 
     def _check_times(self, config: Object) -> None:
         """Raises BadRequest if the managers of a configuration for a built-in kind have a malformed time. The real
         server reports conflicts first, and answers with code 500."""
-        if not self._is_custom and managedfields.has_malformed_time(_entries(config)):
+        entries = None if self._is_custom else _entries(config)
+        if entries is not None and managedfields.has_malformed_time(entries):
             raise BadRequest(_NO_MANAGERS)
 
     def _fields_of(self, config: Object) -> FieldSet:

@@ -102,6 +102,10 @@ class Strategy:
     pod_spec: ClassVar[Sequence[str]] = ()
     # True if `default_times` must be called for objects of requests.
     defaults_times: ClassVar[bool] = False
+    # True if other fields of an object decide about the rule of its name: `name_rule` instead of `name_errors`.
+    has_name_rule: ClassVar[bool] = False
+    # True if the write path must call `complete_named`.
+    has_named_fields: ClassVar[bool] = False
     # True if the write path must call `restore_stored` and `as_owned`.
     restores_stored: ClassVar[bool] = False
     # True if the write path must call `stamp`.

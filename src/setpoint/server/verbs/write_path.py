@@ -17,6 +17,7 @@ from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Forbidd
 from setpoint.objects.field import FieldError, declared_last, invalid, without_repeats
 from setpoint.objects.gotext import parse_uint
 from setpoint.objects.gvk import GroupKind, GroupResource
+from setpoint.objects.names import NameRule
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.validation import Verdict
@@ -27,6 +28,7 @@ from setpoint.server.registry.conversion.pending import ConvertedObjects, Requir
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
 from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.strategy import Strategy
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, options_object
 from setpoint.server.verbs.sent_object import as_sent, is_change, self_link, with_empty_items
@@ -137,7 +139,8 @@ async def _store_new(
             await _checked(context, is_long, partial(_check_new, context, resource, tree))
             if context.info.verb != "create":
                 await authorize_creation(context, resource.group_resource)
-        strategy.complete_named(tree)
+        if strategy.has_named_fields:
+            strategy.complete_named(tree)
         operation.object, operation.name = tree, metadata["name"]
         await services.admission.validate(context, operation)
         value, _held = await _encoded(context, resource, tree, is_long)
@@ -355,7 +358,7 @@ def _new_metadata_errors(resource: Resource, tree: Object) -> list[FieldError]:
     return metavalidation.validate_create(
         tree["metadata"],
         namespaced=resource.namespaced,
-        name_rule=resource.strategy.name_rule(tree),
+        name_rule=_name_rule(resource.strategy, tree),
         needs_domains=not resource.is_custom and "" not in resource.strategy.without_domains,
     )
 
@@ -613,7 +616,7 @@ def _metadata_errors(resource: Resource, new: Object, old: Object, subresource: 
     if (finalizers := metadata.get("finalizers")) and subresource not in strategy.without_domains:
         found = metavalidation.validate_domains(finalizers, "metadata.finalizers")
     if strategy.name_on_update and subresource in strategy.name_endpoints:
-        names = metavalidation.validate_name(metadata, strategy.name_rule(new))
+        names = metavalidation.validate_name(metadata, _name_rule(strategy, new))
         if strategy.name_on_update == "before":
             return names + found
         return found + strategy.changes_before_name(new, old) + names
@@ -634,3 +637,7 @@ def refuse_name(found: str, wanted: str) -> None:
         raise BadRequest(f"the name of the object ({wanted} based on URL) was undeterminable: name must be provided")
     if found != wanted:
         raise BadRequest(f"the name of the object ({found}) does not match the name on the URL ({wanted})")
+
+
+def _name_rule(strategy: Strategy, tree: Object) -> NameRule:
+    return strategy.name_rule(tree) if strategy.has_name_rule else strategy.name_errors

@@ -272,6 +272,7 @@ class ClusterTrustBundleStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base
     columns = (NAME, Column("SignerName", field("spec", "signerName", absent=NONE)))
+    has_name_rule = True
 
     def name_rule(self, tree: Object) -> NameRule:
         return partial(_bundle_name_problems, lookup(tree, "spec", "signerName") or "")

@@ -19,6 +19,7 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 class NamespaceStrategy(Strategy):
     name_on_update = "before"
+    has_named_fields = True
     returns_deleted_object = True
     reset_fields: ClassVar = {**Strategy.reset_fields, "finalize": ("status",)}
     selectable_fields: ClassVar = {"status.phase": selectable("status", "phase")}
