@@ -239,14 +239,14 @@ async def test_measured_is_the_time_of_the_request_and_not_that_of_others() -> N
         return "done"
 
     async def other() -> None:
-        burn(0.05)
+        burn(0.2)
 
     steps: list[float] = []
     beside = asyncio.create_task(other())
     assert await Metered(work(), steps.append) == "done"
     await beside
     assert len(steps) == 2
-    assert 0.02 <= sum(steps) < 0.045
+    assert 0.02 <= sum(steps) < 0.15
 
 
 async def test_what_work_raises_and_is_thrown_into_it_passes_through_the_meter() -> None:
