@@ -111,6 +111,8 @@ async def app(directory: Path, *, store: str = "memory", **settings: Any) -> Asy
     """A control plane that runs workloads, with its files in a directory."""
     settings.setdefault("records", directory / "records.sqlite3")
     settings.setdefault("working_directory", directory)
+    # Ports are derived from this name. Tests that run at the same time must not take each other's ports.
+    settings.setdefault("workload_id", str(directory))
     chosen = WorkloadSettings(directory / "run", **settings)
     async with sp.ControlPlane(store, workloads=chosen) as plane, plane.client() as client:
         yield App(plane, client)

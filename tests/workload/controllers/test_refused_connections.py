@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.workload.app import App, app
+from tests.workload.app import App, app, gone
 from tests.workload.controllers.test_services import LISTENS, SERVER, ask, port_of
 
 from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 from setpoint.workload.proxy.refusal import Unserved, response
 
-# Other names than in other tests: ports are derived from them, and tests run at the same time.
 SERVES = {
     "args": ['{{ portForServing "front" }}', "{{ .Name }}"],
     "serves": [{"service": "front"}],
@@ -73,11 +72,14 @@ async def test_a_connection_waits_while_a_workload_restarts(tmp_path: Path) -> N
     async with app(tmp_path) as world:
         await world.make("Service", "front", {})
         await world.python("shop", SERVER, **SERVES)
-        await world.ready("Executable", "shop")
+        pid = (await world.ready("Executable", "shop"))["status"]["pid"]
         port = await port_of(world, "front")
         for number in range(3):
             await world.patch("Executable", "shop", metadata={"annotations": {RESTART_REQUESTED: str(number)}})
+            # A connection that the old process accepts before its end is lost with the process.
+            await gone(pid)
             assert await ask(port) == "shop"
+            pid = await _next_pid(world, pid)
 
 
 async def test_a_server_for_dcp_lets_connections_wait(tmp_path: Path) -> None:
@@ -90,6 +92,13 @@ async def test_a_server_for_dcp_lets_connections_wait(tmp_path: Path) -> None:
         assert not asking.done()
         await world.patch("Executable", "shop", spec={"suspend": False})
         assert await asking == "shop"
+
+
+async def _next_pid(world: App, old: int) -> int:
+    """Returns the process id of the attempt after the one with the process id `old`."""
+    found = await world.until("Executable", "shop", lambda tree: tree["status"].get("pid", old) != old)
+    pid: int = found["status"]["pid"]
+    return pid
 
 
 async def _parked(world: App) -> None:
