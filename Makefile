@@ -32,7 +32,7 @@ test: $(READY)
 	$(BIN)/python -m pytest -n $(QUICK_WORKERS) -m "$(QUICK)" $(addprefix tests/,$(PACKAGE))
 
 # The suites that run a second time with the process layer of other systems than Linux.
-PORTABLE := $(addprefix tests/workload/,process filewatch system logs/test_file_follower.py)
+PORTABLE := tests/machine $(addprefix tests/workload/,process filewatch logs/test_file_follower.py)
 
 # The slow tests: containers, etcd, terminals, real clients, kills, the pages of the documentation.
 test-long: $(READY)

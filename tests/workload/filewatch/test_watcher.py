@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from setpoint.machine.chosen import is_portable
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.filewatch.inotify import Inotify
 from setpoint.workload.filewatch.notifier import open_notifier
 from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
 from setpoint.workload.ignore_patterns import by_git
-from setpoint.workload.system.chosen import is_portable
 
 
 class Heard:

@@ -8,12 +8,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from setpoint.machine.chosen import is_portable
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.ids import SystemIds
 from setpoint.workload.process.command import Command
 from setpoint.workload.process.identity import Identity, stat
 from setpoint.workload.process.processes import Processes, Running
-from setpoint.workload.system.chosen import is_portable
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 # Shell texts; NAP is how long to sleep: about a day, and never the same.

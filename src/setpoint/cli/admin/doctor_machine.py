@@ -52,7 +52,7 @@ def _python() -> Finding:
 
 def _system() -> Finding:
     """Checks for the features that running processes requires."""
-    from setpoint.workload.system.chosen import is_portable
+    from setpoint.machine.chosen import is_portable
 
     if sys.platform == "win32":
         return Finding("system", "problem", "processes cannot run on Windows", "run Setpoint in WSL")

@@ -144,8 +144,8 @@ def usage_of(pid: int, children: Mapping[int, Sequence[int]]) -> Usage | None:
 
 def _children() -> dict[int, list[int]]:
     """Returns the child processes of each process of this machine."""
+    from setpoint.machine.chosen import system
     from setpoint.workload.process.identity import stat
-    from setpoint.workload.system.chosen import system
 
     found: dict[int, list[int]] = {}
     for known in map(stat, system.pids()):
@@ -155,7 +155,7 @@ def _children() -> dict[int, list[int]]:
 
 
 def _one(pid: int) -> Usage | None:
-    from setpoint.workload.system.chosen import system
+    from setpoint.machine.chosen import system
 
     found = system.usage(pid)
     return None if found is None else Usage(found.seconds, found.memory, 1)

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
+from setpoint.machine.chosen import is_portable
 from setpoint.workload.filewatch.inotify import Inotify, InotifyListener
-from setpoint.workload.system.chosen import is_portable
 
 
 class Notifier(Protocol):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from setpoint.workload.system.chosen import is_portable
+from setpoint.machine.chosen import is_portable
 
 _IN_MODIFY = 0x2
 _LOOK_SECONDS = 0.2

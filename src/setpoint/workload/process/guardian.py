@@ -23,6 +23,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from setpoint.machine.chosen import system
 from setpoint.workload.process.frames import Frames, frame
 from setpoint.workload.process.identity import Identity, stat
 from setpoint.workload.process.limits import allowing
@@ -31,7 +32,6 @@ from setpoint.workload.process.termination import Stopping, exit_descriptor
 from setpoint.workload.process.ties import Tie, see_to
 from setpoint.workload.process.watcher import Watcher
 from setpoint.workload.process.watcher import start as start_watcher
-from setpoint.workload.system.chosen import system
 
 # The grace period of processes that were not registered.
 STRAY_GRACE = 2.0

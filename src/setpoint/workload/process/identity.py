@@ -6,8 +6,8 @@ text form includes the boot id, so that an identity written before a reboot neve
 
 from typing import NamedTuple
 
-from setpoint.workload.system.chosen import system
-from setpoint.workload.system.layer import ProcessFields
+from setpoint.machine.chosen import system
+from setpoint.machine.layer import ProcessFields
 
 
 class Identity(NamedTuple):

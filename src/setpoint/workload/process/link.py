@@ -15,11 +15,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from setpoint.machine.chosen import SWITCH, is_portable
 from setpoint.workload.process import detached_process
 from setpoint.workload.process.frames import Frames, frame
 from setpoint.workload.process.guardian import Message
 from setpoint.workload.process.limits import inherited_files
-from setpoint.workload.system.chosen import SWITCH, is_portable
 
 _PROGRAM = (
     "import sys; sys.path[:0] = sys.argv.pop(1).split(':'); from setpoint.workload.process.guardian import main; main()"

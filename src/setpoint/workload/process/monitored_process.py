@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+from setpoint.machine.chosen import system
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.process.ties import Tie
-from setpoint.workload.system.chosen import system
 
 # The tolerances of start times: computed since boot, and read from the wall clock.
 _SINCE_BOOT_SECONDS, _WALL_SECONDS = 0.002, 2.0

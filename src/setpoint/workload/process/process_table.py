@@ -6,8 +6,8 @@ in their environment (even daemons that have left their parent and session), and
 
 from collections.abc import Iterable, Iterator
 
+from setpoint.machine.chosen import system
 from setpoint.workload.process.identity import Identity, Stat, stat
-from setpoint.workload.system.chosen import system
 
 COOKIE = "SETPOINT_WORKLOAD"
 _ENTRY = f"{COOKIE}=".encode()

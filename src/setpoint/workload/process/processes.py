@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from setpoint.machine.chosen import system
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.workload.process import session as sessions
@@ -32,7 +33,6 @@ from setpoint.workload.process.link import Link
 from setpoint.workload.process.pipes import Drain, Sink, Stdin, output_pipe
 from setpoint.workload.process.process_table import COOKIE, ProcessTable
 from setpoint.workload.process.ties import Tie
-from setpoint.workload.system.chosen import system
 
 
 class Stopped(NamedTuple):

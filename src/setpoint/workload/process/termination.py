@@ -13,9 +13,9 @@ import select
 import signal
 import time
 
+from setpoint.machine.chosen import system
 from setpoint.workload.process.identity import Identity, Stat, identity_of
 from setpoint.workload.process.process_table import ProcessTable
-from setpoint.workload.system.chosen import system
 
 # The time that the kernel may take to end a killed process, and the polling interval.
 KILL_SECONDS = 5.0

@@ -1,6 +1,6 @@
 """Finds the process that uses a port, as far as permissions allow."""
 
-from setpoint.workload.system.chosen import system
+from setpoint.machine.chosen import system
 
 
 def holder_of(port: int, protocol: str = "TCP") -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.workload.system import kqueue_exits, linux, portable
-from setpoint.workload.system.chosen import choose
-from setpoint.workload.system.layer import Layer
+from setpoint.machine import kqueue_exits, linux, portable
+from setpoint.machine.chosen import choose
+from setpoint.machine.layer import Layer
 
 pytest.importorskip("psutil", reason="the portable layer needs psutil")
 LAYERS: list[Layer] = [linux, portable]
@@ -97,7 +97,7 @@ def test_the_module_that_is_never_executed_is_short() -> None:
 def test_the_portable_layer_uses_no_function_of_linux(tmp_path: Path) -> None:
     pytest.importorskip("watchfiles", reason="the portable layer needs watchfiles")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.workload.system.audited", str(tmp_path)],
+        [sys.executable, "-m", "tests.machine.audited", str(tmp_path)],
         env={**os.environ, "SETPOINT_PORTABLE": "1"},
         capture_output=True,
         text=True,

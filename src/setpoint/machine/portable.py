@@ -13,7 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from setpoint.workload.system.layer import ProcessFields, Usage
+from setpoint.machine.layer import ProcessFields, Usage
 
 NAME = "portable"
 _HUNDREDTHS = 100
@@ -102,7 +102,7 @@ def boot_time() -> float:
 
 def exit_descriptor(pid: int) -> int | None:
     if sys.platform != "linux" and hasattr(select, "kqueue"):
-        from setpoint.workload.system import kqueue_exits
+        from setpoint.machine import kqueue_exits
 
         return kqueue_exits.exit_descriptor(pid)
     found = fields(pid)

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from setpoint.workload.system.layer import Layer
+from setpoint.machine.layer import Layer
 
 SWITCH = "SETPOINT_PORTABLE"
 
@@ -12,10 +12,10 @@ def choose(platform: str, switch: str) -> Layer:
     """Returns the layer for a platform; `switch` is the value of the environment variable. Imports only this layer,
     because short commands import the layer, too."""
     if platform == "linux" and switch in ("", "0"):
-        from setpoint.workload.system import linux
+        from setpoint.machine import linux
 
         return linux
-    from setpoint.workload.system import portable
+    from setpoint.machine import portable
 
     return portable
 

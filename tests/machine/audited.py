@@ -1,6 +1,6 @@
 """Runs processes, files and logs with the portable layer, and fails on every function of Linux that it must not use.
 
-    python -m tests.workload.system.audited DIRECTORY
+    python -m tests.machine.audited DIRECTORY
 
 psutil may read /proc; our modules may not. The same hook runs in the guardian.
 """
@@ -27,6 +27,7 @@ _sys.addaudithook(_hook)
 
 
 async def main(directory: Path) -> None:
+    from setpoint.machine.chosen import system
     from setpoint.objects.clock import SystemClock
     from setpoint.objects.ids import SystemIds
     from setpoint.workload.filewatch.notifier import open_notifier
@@ -39,7 +40,6 @@ async def main(directory: Path) -> None:
     from setpoint.workload.process.exit_wait import wait_exit
     from setpoint.workload.process.processes import Processes
     from setpoint.workload.proxy.holder import holder_of
-    from setpoint.workload.system.chosen import system
 
     assert system.NAME == "portable"
     link._PROGRAM = HOOK + link._PROGRAM

@@ -3,7 +3,7 @@
 import os
 from functools import cache
 
-from setpoint.workload.system.layer import ProcessFields, Usage
+from setpoint.machine.layer import ProcessFields, Usage
 
 NAME = "linux"
 _PR_SET_CHILD_SUBREAPER = 36
