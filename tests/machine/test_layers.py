@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from setpoint.machine import kqueue_exits, linux, portable
-from setpoint.machine.chosen import choose
+from setpoint.machine.chosen import choose, problem
 from setpoint.machine.layer import Layer
 
 pytest.importorskip("psutil", reason="the portable layer needs psutil")
@@ -65,6 +65,54 @@ def test_the_process_at_a_port_is_found(layer: Layer) -> None:
     assert not layer.port_holder("tcp", port)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::"])
+@pytest.mark.parametrize("layer", LAYERS, ids=["linux", "portable"])
+def test_listening_sockets_have_an_address_and_a_process(layer: Layer, host: str) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
+        try:
+            server.bind((host, 0))
+        except OSError:
+            pytest.skip(f"this machine has no address {host}")
+        port = server.getsockname()[1]
+        assert layer.listening(port) == []
+        server.listen()
+        (found,) = layer.listening(port)
+        assert found.address == host
+        assert layer.has_socket(os.getpid(), [found.key])
+        assert not layer.has_socket(os.getppid(), [found.key])
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=["linux", "portable"])
+def test_a_family_has_all_descendants(layer: Layer) -> None:
+    with subprocess.Popen(["sh", "-c", "sh -c 'echo; read line; :'; :"], stdin=-1, stdout=-1) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        process.stdout.readline()
+        assert len({process.pid, *layer.family(process.pid)}) == 2
+        assert process.pid in layer.family(os.getpid())
+        process.stdin.close()
+    assert list(layer.family(process.pid)) == [process.pid]
+
+
+def test_both_layers_measure_this_process() -> None:
+    ours, theirs = linux.resources(), portable.resources()
+    assert ours is not None
+    assert theirs is not None
+    assert (ours.descriptors, ours.most_descriptors) == (theirs.descriptors, theirs.most_descriptors)
+    assert abs(ours.started - theirs.started) < 2
+    assert 0.5 < ours.resident_memory / theirs.resident_memory < 2
+    assert 0.5 < ours.virtual_memory / theirs.virtual_memory < 2
+
+
+def test_a_layer_that_cannot_run_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert linux.problem() is portable.problem() is problem() is None
+    monkeypatch.setattr(portable, "find_spec", lambda name: None)
+    assert portable.problem() == ("psutil and watchfiles not installed", "run `pip install psutil watchfiles`")
+    monkeypatch.delattr(os, "pidfd_open")
+    assert "Linux 5.3 or newer" in (linux.problem() or ("",))[0]
+    assert "WSL" in (problem("win32") or ("", ""))[1]
+
+
 @pytest.mark.parametrize("layer", LAYERS, ids=["linux", "portable"])
 def test_a_memory_file_has_no_name(layer: Layer) -> None:
     descriptor = layer.memory_file()
@@ -91,17 +139,3 @@ def test_psutil_is_not_imported_on_linux() -> None:
 
 def test_the_module_that_is_never_executed_is_short() -> None:
     assert len(Path(kqueue_exits.__file__).read_text().splitlines()) < 80
-
-
-@pytest.mark.slow
-def test_the_portable_layer_uses_no_function_of_linux(tmp_path: Path) -> None:
-    pytest.importorskip("watchfiles", reason="the portable layer needs watchfiles")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.machine.audited", str(tmp_path)],
-        env={**os.environ, "SETPOINT_PORTABLE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert "FORBIDDEN" not in done.stderr, done.stderr
-    assert done.stdout == "done\n", done.stderr

@@ -19,13 +19,14 @@ from tests.session.killed import Disturbed, Hosted, eventually, hosted, undistur
 from tests.workload.engine.scripted.engine import ScriptedEngine
 
 from setpoint.cli.main import main
+from setpoint.machine.chosen import system
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.ids import SystemIds
 from setpoint.session.leftovers import Leftovers, last_log_error
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable
-from setpoint.workload.engine_lookup import NAMESPACE, pid_namespace
+from setpoint.workload.engine_lookup import NAMESPACE
 from setpoint.workload.process.identity import boot_id, identity_of
 
 pytestmark = pytest.mark.slow
@@ -133,7 +134,7 @@ def made_by(process: str, *, persistent: bool = False) -> dict[str, str]:
     pid, started, boot = process.split(":")
     session = f"{pid}-{started}-{boot[:8]}-abcde"
     made = labels.maker(pid=int(pid), started=f"{started}:{boot}", persistent=persistent, session=session)
-    return {**made, NAMESPACE: pid_namespace()}
+    return {**made, NAMESPACE: system.pid_namespace()}
 
 
 @pytest.fixture

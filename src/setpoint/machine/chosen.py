@@ -3,7 +3,7 @@
 import os
 import sys
 
-from setpoint.machine.layer import Layer
+from setpoint.machine.layer import Layer, Problem
 
 SWITCH = "SETPOINT_PORTABLE"
 
@@ -22,3 +22,12 @@ def choose(platform: str, switch: str) -> Layer:
 
 system: Layer = choose(sys.platform, os.environ.get(SWITCH, ""))
 is_portable = system.NAME == "portable"
+
+
+def problem(platform: str = sys.platform) -> Problem | None:
+    """Returns the reason why processes and containers cannot run on this machine, or None."""
+    if platform == "win32":
+        return Problem(
+            "processes cannot run on Windows", "run Setpoint in WSL: https://learn.microsoft.com/windows/wsl"
+        )
+    return system.problem()

@@ -8,14 +8,19 @@ import os
 import select
 import sys
 import tempfile
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from setpoint.machine.layer import ProcessFields, Usage
+from setpoint.machine.layer import ListeningSocket, Problem, ProcessFields, Resources, Usage
 
 NAME = "portable"
+# Engines outside of Linux run in a virtual machine. A pid that they report belongs to another process here.
+SEES_CONTAINERS = False
+_PACKAGES = ("psutil", "watchfiles")
 _HUNDREDTHS = 100
 # The states of a bound socket: of TCP, and of UDP.
 _HELD = ("LISTEN", "NONE")
@@ -26,6 +31,13 @@ _FIRST_SECONDS, _LONGEST_SECONDS = 0.01, 0.25
 @cache
 def _psutil() -> ModuleType:
     return import_module("psutil")  # without types
+
+
+def problem() -> Problem | None:
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if not missing:
+        return None
+    return Problem(f"{' and '.join(missing)} not installed", f"run `pip install {' '.join(missing)}`")
 
 
 def _process(pid: int) -> Any | None:
@@ -139,15 +151,80 @@ def memory_file() -> int:
 
 
 def port_holder(protocol: str, port: int) -> int | None:
-    is_refused = False
+    holders, is_complete = _bound(protocol, port)
+    if holders:
+        return holders[0].key
+    return None if is_complete else 0
+
+
+def listening(port: int) -> list[ListeningSocket]:
+    """Returns the sockets with the pids of their processes as keys: other systems than Linux show no inodes. A socket
+    of several processes is listed for each of them."""
+    return _bound("tcp", port)[0]
+
+
+def _bound(protocol: str, port: int) -> tuple[list[ListeningSocket], bool]:
+    """Returns the bound sockets of a port, and True if the sockets of all processes were readable."""
+    found, is_complete = [], True
     for process in _psutil().process_iter():
         try:
             connections = process.net_connections(kind=protocol)
         except _psutil().AccessDenied:
-            is_refused = True
+            is_complete = False
             continue
         except (_psutil().Error, OSError):
             continue
-        if any(each.laddr and each.laddr.port == port and each.status in _HELD for each in connections):
-            return int(process.pid)
-    return 0 if is_refused else None
+        found += [
+            ListeningSocket(str(each.laddr.ip), int(process.pid))
+            for each in connections
+            if each.laddr and each.laddr.port == port and each.status in _HELD
+        ]
+    return found, is_complete
+
+
+def has_socket(pid: int, keys: Collection[int]) -> bool | None:
+    return pid in keys
+
+
+def family(pid: int) -> Iterator[int]:
+    yield pid
+    found = _process(pid)
+    if found is not None:
+        try:
+            yield from [int(child.pid) for child in found.children(recursive=True)]
+        except (_psutil().Error, OSError):
+            return
+
+
+def pid_inside(pid: int) -> int | None:
+    return None
+
+
+def pid_namespace() -> str:
+    # Only Linux has namespaces of pids. The name of the machine differs between containers.
+    return os.uname().nodename if sys.platform == "linux" else "host"
+
+
+def resources() -> Resources | None:
+    try:
+        import resource
+
+        own = _psutil().Process()
+        memory, most = own.memory_info(), resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return Resources(
+            memory.vms,
+            memory.rss,
+            own.num_fds(),
+            0 if most == resource.RLIM_INFINITY else most,
+            own.create_time(),
+        )
+    except ImportError:
+        return None  # Windows
+
+
+def local_ports() -> tuple[int, int] | None:
+    return None
+
+
+def watch_limits() -> Mapping[str, int]:
+    return {}

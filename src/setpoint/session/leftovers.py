@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from setpoint.machine.chosen import system
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.objects.times import format_time
@@ -26,7 +27,7 @@ from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable, connect
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
-from setpoint.workload.engine_lookup import NAMESPACE, is_left, pid_namespace
+from setpoint.workload.engine_lookup import NAMESPACE, is_left
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.process_table import ProcessTable
 from setpoint.workload.process.processes import Processes
@@ -248,7 +249,7 @@ def _kill(pid: int) -> bool:
 
 async def _in_engine(engine: Engine, session: Session | None) -> Left:
     """Returns the engine resources of a session, or of all stopped control planes."""
-    wanted = {labels.SESSION: None, NAMESPACE: pid_namespace()}
+    wanted = {labels.SESSION: None, NAMESPACE: system.pid_namespace()}
 
     def is_wanted(found: Mapping[str, str]) -> bool:
         return is_left(found) and (session is None or _is_of(found.get(labels.SESSION, ""), session))

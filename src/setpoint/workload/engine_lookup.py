@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TypeAlias
 
+from setpoint.machine.chosen import system
 from setpoint.objects.clock import Clock
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable
@@ -67,7 +68,7 @@ class Engines:
         _, _, started = self._creator.text().partition(":")
         session = "" if persistent else self._processes.session
         made = labels.maker(pid=self._creator.pid, started=started, persistent=persistent, session=session)
-        return {**made, NAMESPACE: pid_namespace()}
+        return {**made, NAMESPACE: system.pid_namespace()}
 
     async def close(self) -> None:
         """Closes the connection. The guardian removes resources of this session that are left."""
@@ -130,7 +131,7 @@ class Engines:
 
     async def _harvest(self, engine: Engine) -> None:
         """Removes resources of control planes that were killed together with their guardian."""
-        wanted = {labels.SESSION: None, NAMESPACE: pid_namespace()}
+        wanted = {labels.SESSION: None, NAMESPACE: system.pid_namespace()}
         for container in await engine.containers.list(labels=wanted):
             if is_left(container.labels):
                 _log.warning("removing container %s of a dead control plane", container.name)
@@ -156,11 +157,3 @@ def is_left(found: Mapping[str, str]) -> bool:
         return False
     creator = parse(f"{found.get(labels.CREATOR_PROCESS_ID)}:{found.get(labels.CREATOR_PROCESS_START_TIME)}")
     return creator is None or not is_alive(creator)
-
-
-def pid_namespace() -> str:
-    """Returns the pid namespace of this process."""
-    try:
-        return os.readlink("/proc/self/ns/pid").strip("pid:[]")
-    except OSError:
-        return "unknown"

@@ -12,13 +12,13 @@ import pytest
 from tests.ports import free_ports
 from tests.workload.app import PYTHON, app, condition_of
 
+from setpoint.machine.linux_sockets import _by_table, listening
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers import probe_listeners
 from setpoint.workload.controllers.probe_listeners import Listeners
 from setpoint.workload.process.identity import identity_of
 from setpoint.workload.process.listeners import Holder, foreign_holder
-from setpoint.workload.process.listening_sockets import _by_table, listening
 from setpoint.workload.process.processes import Running
 
 SERVES = """
@@ -155,5 +155,5 @@ def test_the_table_lists_the_same_sockets_as_netlink(host: str) -> None:
         server.listen()
         port = server.getsockname()[1]
         (found,) = listening(port)
-        assert (str(found.address), found.inode) == (host, os.fstat(server.fileno()).st_ino)
+        assert (found.address, found.key) == (host, os.fstat(server.fileno()).st_ino)
         assert list(_by_table(port)) == [found]

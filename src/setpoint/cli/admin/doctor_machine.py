@@ -36,7 +36,7 @@ def check(environ: Mapping[str, str], now: datetime) -> Iterator[Finding]:
     yield _loopback()
     yield _ports()
     yield from _limits()
-    yield from _inotify()
+    yield from _watches()
     yield _proxies(environ)
     yield _clock(now)
     yield _state(state_directory(environ))
@@ -52,16 +52,12 @@ def _python() -> Finding:
 
 def _system() -> Finding:
     """Checks for the features that running processes requires."""
-    from setpoint.machine.chosen import is_portable
+    from setpoint.machine.chosen import is_portable, problem
 
-    if sys.platform == "win32":
-        return Finding("system", "problem", "processes cannot run on Windows", "run Setpoint in WSL")
-    if is_portable:
-        return Finding("system", "ok", f"{os.uname().sysname} {os.uname().release}, portable process layer")
-    if hasattr(os, "pidfd_open") and Path("/proc/self/stat").exists():
-        return Finding("system", "ok", f"Linux {os.uname().release}")
-    says = "processes cannot run here: Linux 5.3 or newer with /proc is required"
-    return Finding("system", "problem", says, "set SETPOINT_PORTABLE=1, or run Setpoint in a Linux virtual machine")
+    if (found := problem()) is not None:
+        return Finding("system", "problem", *found)
+    says = f"{os.uname().sysname} {os.uname().release}"
+    return Finding("system", "ok", f"{says}, portable process layer" if is_portable else says)
 
 
 def _loopback() -> Finding:
@@ -89,10 +85,12 @@ def _loopback() -> Finding:
 
 def _ports() -> Finding:
     """Checks the number of ephemeral ports."""
-    try:
-        low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
-    except (OSError, ValueError):
+    from setpoint.machine.chosen import system
+
+    found = system.local_ports()
+    if found is None:
         return Finding("ports", "ok", "cannot determine the range of ephemeral ports on this system")
+    low, high = found
     if high - low < 1000:
         remedy = "sysctl -w net.ipv4.ip_local_port_range='32768 60999'"
         return Finding("ports", "warning", f"only {high - low} ephemeral ports are available", remedy)
@@ -115,17 +113,14 @@ def _limits() -> Iterator[Finding]:
             yield Finding(name, "ok", "no limit" if soft == resource.RLIM_INFINITY else f"at most {soft}")
 
 
-def _inotify() -> Iterator[Finding]:
-    for name, wanted in (("max_user_watches", _WATCHES), ("max_user_instances", _INSTANCES)):
-        try:
-            found = int(Path(f"/proc/sys/fs/inotify/{name}").read_text())
-        except (OSError, ValueError):
-            continue
+def _watches() -> Iterator[Finding]:
+    from setpoint.machine.chosen import system
+
+    wanted = {"fs.inotify.max_user_watches": _WATCHES, "fs.inotify.max_user_instances": _INSTANCES}
+    for name, found in system.watch_limits().items():
         label = f"file {name.rpartition('_')[2]}"
-        if found < wanted:
-            yield Finding(
-                label, "warning", f"at most {found} for all programs", f"sysctl -w fs.inotify.{name}={wanted}"
-            )
+        if found < wanted[name]:
+            yield Finding(label, "warning", f"at most {found} for all programs", f"sysctl -w {name}={wanted[name]}")
         else:
             yield Finding(label, "ok", f"at most {found}")
 

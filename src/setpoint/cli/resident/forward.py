@@ -9,6 +9,8 @@ from setpoint.cli.resident.request import REFUSED, REPLY_BYTES, encode, socket_p
 
 def forward(words: list[str]) -> int | None:
     """Runs a command in the resident process and returns its exit code; None without a resident process."""
+    if not hasattr(_socket, "AF_UNIX"):
+        return None  # Windows
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         try:

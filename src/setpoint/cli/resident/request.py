@@ -8,6 +8,8 @@ import os
 import sys
 
 SWITCH = "SETPOINT_RESIDENT"
+# The name in `machine.chosen`, which imports more than built-in modules.
+_PORTABLE = "SETPOINT_PORTABLE"
 # Short commands without interaction. A command that follows its output keeps its own process.
 COMMANDS = frozenset(
     ("ps", "logs", "why", "url", "env", "history", "diff", "timeline", "trace", "blame", "get", "describe", "graph")
@@ -37,13 +39,17 @@ def socket_path() -> str:
     return os.path.join(state, "setpoint", "resident.sock")
 
 
-def installation() -> tuple[str, str, str, int, tuple[int, ...]]:
-    """Identifies the interpreter, the installed package, the user, and on Linux the namespaces: a command in a
-    container that shares the home directory must not run outside of the container."""
-    return sys.version, sys.prefix, __file__, os.getuid(), _namespaces()
+def installation() -> tuple[str, str, str, int, str, tuple[int, ...]]:
+    """Identifies the interpreter, the installed package, the user, the machine with its process layer, and on Linux the
+    namespaces: a command in a container that shares the home directory must not run outside of the container."""
+    machine = f"{os.uname().nodename}/{os.environ.get(_PORTABLE, '')}"
+    return sys.version, sys.prefix, __file__, os.getuid(), machine, _namespaces()
 
 
 def _namespaces() -> tuple[int, ...]:
+    """Returns the namespaces of this process; empty with the process layer of other systems than Linux."""
+    if sys.platform != "linux" or os.environ.get(_PORTABLE, "0") not in ("", "0"):
+        return ()
     try:
         return tuple(os.stat(f"/proc/self/ns/{name}").st_ino for name in ("mnt", "net", "pid", "user", "cgroup"))
     except OSError:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from setpoint.objects.clock import Clock
-from setpoint.workload.process.listeners import Holder, foreign_holder, listening_inodes
+from setpoint.workload.process.listeners import Holder, foreign_holder, listening_keys
 from setpoint.workload.process.processes import Running
 
 LOOK_SECONDS = 30.0
@@ -20,7 +20,7 @@ AGAIN_SECONDS = 1.0
 class _Checked:
     """The result of the last check of a port."""
 
-    inodes: Collection[int]
+    keys: Collection[int]
     at: float
     problem: str = ""
 
@@ -37,16 +37,16 @@ class Listeners:
         known, now = self._checked.get((host, port)), self._clock.monotonic()
         if known is not None and now - known.at < (AGAIN_SECONDS if known.problem else LOOK_SECONDS):
             return known.problem
-        inodes = await asyncio.to_thread(listening_inodes, host, port)
-        if not inodes:
+        keys = await asyncio.to_thread(listening_keys, host, port)
+        if not keys:
             return ""
-        if known is not None and not known.problem and known.inodes == inodes:
+        if known is not None and not known.problem and known.keys == keys:
             known.at = now
             return ""
         identity, cookie = self._running.identity, self._running.cookie
-        holder = await asyncio.to_thread(foreign_holder, inodes, identity, cookie)
+        holder = await asyncio.to_thread(foreign_holder, keys, identity, cookie)
         problem = _message(port, holder) if holder is not None else ""
-        self._checked[host, port] = _Checked(inodes, now, problem)
+        self._checked[host, port] = _Checked(keys, now, problem)
         return problem
 
     def forget(self, host: str, port: int) -> None:

@@ -1,26 +1,37 @@
 """Finds the process that answers at a port of this machine, and checks if the process belongs to a tree.
 
 A port that answers does not prove that a service is up: the service may have failed to bind the port because another
-process has it. The kernel's table of sockets names the inode of the listening socket; the processes of the tree are
-searched for that inode. A socket that was inherited or passed on counts, and so does a daemon with the tree's cookie.
+process has it. The system lists the listening sockets of the port; the processes of the tree are searched for one of
+them. A socket that was inherited or passed on counts, and so does a daemon with the tree's cookie.
 """
 
 import ipaddress
 import os
 import socket
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
+from setpoint.machine.chosen import system
 from setpoint.workload.process.identity import Identity, is_alive
-from setpoint.workload.process.listening_sockets import Address, listening
 from setpoint.workload.process.process_table import ProcessTable, cookies_of
 from setpoint.workload.process.session import GUARDIAN
 from setpoint.workload.process.termination import program_of
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _ANY4, _ANY6 = ipaddress.ip_address("0.0.0.0"), ipaddress.ip_address("::")
 # Programs that listen on behalf of containers; the engine starts them, not the command that starts the container.
-_FORWARDERS = ("docker-proxy", "rootlessport", "rootlesskit", "slirp4netns", "pasta", "conmon", "gvproxy")
+_FORWARDERS = (
+    "docker-proxy",
+    "rootlessport",
+    "rootlesskit",
+    "slirp4netns",
+    "pasta",
+    "conmon",
+    "gvproxy",
+    "com.docker",
+    "OrbStack",
+    "limactl",
+)
 _CONTAINER_COMMANDS = ("docker", "podman", "nerdctl", "kubectl", "kind", "minikube", "limactl", "colima", "skaffold")
 
 
@@ -31,33 +42,32 @@ class Holder(NamedTuple):
     name: str
 
 
-def listening_inodes(host: str, port: int) -> frozenset[int]:
-    """Returns the inodes of the sockets that answer at a host and port; empty if the host is not this machine, or the
+def listening_keys(host: str, port: int) -> frozenset[int]:
+    """Returns the keys of the sockets that answer at a host and port; empty if the host is not this machine, or the
     port is forwarded by the kernel."""
-    sockets = listening(port)
+    sockets = [(ipaddress.ip_address(at.partition("%")[0]), key) for at, key in system.listening(port)]
     for address in _resolved(host, port) if sockets else ():
         for wanted in _wildcards(address):
-            if found := frozenset(inode for at, inode in sockets if at == wanted):
+            if found := frozenset(key for at, key in sockets if at == wanted):
                 return found if _is_local(address) else frozenset()
     return frozenset()
 
 
-def foreign_holder(inodes: Collection[int], root: Identity, cookie: str) -> Holder | None:
+def foreign_holder(keys: Collection[int], root: Identity, cookie: str) -> Holder | None:
     """Returns the process that has one of the listening sockets, or None if a process of the tree has one, the control
     plane itself (a proxy), or a process of unknown origin."""
-    wanted = {f"socket:[{inode}]" for inode in inodes}
-    if any(_has_socket(pid, wanted) for pid in _near(root)):
+    if is_alive(root) and any(system.has_socket(pid, keys) for pid in system.family(root.pid)):
         return None  # the usual case, without a snapshot of all processes
     table = ProcessTable()
     tree = table.tree(root, cookie)
     readable = True
     for pid in {*tree, os.getpid()}:
-        held = _has_socket(pid, wanted)
+        held = system.has_socket(pid, keys)
         if held:
             return None
         readable = readable and held is not None
     others = [pid for pid in table.stats if pid not in tree]
-    holder = next((pid for pid in others if _has_socket(pid, wanted)), None)
+    holder = next((pid for pid in others if system.has_socket(pid, keys)), None)
     if holder is None:
         # The descriptors of another user's processes are not readable, maybe including some of the tree.
         return Holder(0, "") if readable else None
@@ -77,33 +87,6 @@ def _is_below_guardian(pid: int, table: ProcessTable, cookie: str) -> bool:
         if any(each.startswith(guardian) for each in cookies_of(pid)):
             return True
         pid = found.parent
-    return False
-
-
-def _near(root: Identity) -> Iterator[int]:
-    """Yields a process and its descendants, as far as the kernel lists children."""
-    left = [root.pid] if is_alive(root) else []
-    while left:
-        pid = left.pop()
-        yield pid
-        with suppress(OSError):
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                    left += map(int, file.read().split())
-
-
-def _has_socket(pid: int, wanted: Collection[str]) -> bool | None:
-    """Returns True if a process has one of the sockets; None if its descriptors are not readable."""
-    try:
-        descriptors = os.listdir(f"/proc/{pid}/fd")
-    except PermissionError:
-        return None
-    except OSError:
-        return False  # the process has ended
-    for descriptor in descriptors:
-        with suppress(OSError):
-            if os.readlink(f"/proc/{pid}/fd/{descriptor}") in wanted:
-                return True
     return False
 
 

@@ -12,7 +12,6 @@ from typing import Protocol
 # The maximum size of a read, and the size of a pipe where allowed: larger sizes would not fit the CPU caches.
 CHUNK_BYTES = 1 << 17
 PIPE_BYTES = 1 << 18
-_FIONREAD = 0x541B
 
 
 class Sink(Protocol):
@@ -50,11 +49,13 @@ class Drain:
         if self.ended.done():
             return
         import fcntl
+        import sys
+        import termios
 
         waiting = bytearray(4)
         with contextlib.suppress(OSError):
-            fcntl.ioctl(self._descriptor, _FIONREAD, waiting)
-        left = int.from_bytes(waiting, "little")
+            fcntl.ioctl(self._descriptor, termios.FIONREAD, waiting)
+        left = int.from_bytes(waiting, sys.byteorder)
         while left > 0 and (taken := self._read()):
             left -= taken
 

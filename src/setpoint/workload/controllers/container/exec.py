@@ -10,7 +10,6 @@ import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from setpoint.client.kinds import tree_of
@@ -18,6 +17,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
+from setpoint.machine.chosen import system
 from setpoint.objects.clock import timeout
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container.container_health import execute_in
@@ -42,6 +42,15 @@ _LINES = 5
 # The time between the two signals, and the requeue delay while a command terminates.
 _GRACE_SECONDS = 2.0
 _ENDING_SECONDS = 30.0
+# The variable that marks the processes of a command in its container, and the program that sends a signal to them.
+_COOKIE = "SETPOINT_EXEC"
+_SIGNAL_BY_COOKIE = """
+code=1
+for each in /proc/[0-9]*; do
+  if grep -q "$1" "$each/environ" 2>/dev/null; then kill "-$2" "${each#/proc/}" && code=0; fi
+done
+exit $code
+"""
 
 
 @dataclass
@@ -207,6 +216,8 @@ class ContainerExecs:
         sinks = {source: self._machine.logs.capture(run.uid, source) for source in ("stdout", "stderr")}
         values = run.environment.values if run.environment is not None else {}
         env = [f"{name}={value}" for name, value in values.items()]
+        if not _sees_processes(engine):
+            env.append(f"{_COOKIE}={run.uid}")
         command, where = [spec.command, *args], spec.working_directory
         runs = engine.containers.exec(run.container, command, env=env, directory=where, stdin=spec.stdin)
         async with runs as started:
@@ -220,7 +231,7 @@ class ContainerExecs:
 
     async def _identify(self, engine: Engine, run: _Run, started: Exec) -> None:
         """Finds the process of the command on this machine, if the engine is local and reports the pid."""
-        if engine.endpoint.unix:
+        if _sees_processes(engine):
             with suppress(EngineError):
                 pid = await started.pid()
                 run.identity = identity_of(pid) if pid else None
@@ -273,7 +284,8 @@ class ContainerExecs:
         work = run.work
         assert work is not None
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if run.identity is None or not await self._signal(run, run.identity, number):
+            identity = run.identity
+            if not await (self._signal(run, identity, number) if identity else self._signal_inside(run, number)):
                 break
             with suppress(TimeoutError):
                 async with timeout(self._machine.clock, _GRACE_SECONDS):
@@ -296,14 +308,24 @@ class ContainerExecs:
         except ProcessLookupError:
             return False
         except PermissionError:
-            engine, inside = self._machine.engines.engine, _pid_inside(identity.pid)
-            if engine is None or inside is None:
-                return False
-            try:
-                code, _ = await execute_in(engine, run.container, ["kill", f"-{int(number)}", str(inside)], "")
-            except EngineLost:
-                return False
-            return code == 0
+            inside = system.pid_inside(identity.pid)
+            return inside is not None and await self._run_in(run, ["kill", f"-{int(number)}", str(inside)])
+
+    async def _signal_inside(self, run: _Run, number: signal.Signals) -> bool:
+        """Sends a signal to the processes of the command from inside of the container, where the pids of the container
+        are not those of this machine. Returns True if a process got the signal."""
+        return await self._run_in(run, ["sh", "-c", _SIGNAL_BY_COOKIE, "sh", f"{_COOKIE}={run.uid}", str(int(number))])
+
+    async def _run_in(self, run: _Run, command: list[str]) -> bool:
+        """Runs a command in the container of a run. Returns True if the command succeeded."""
+        engine = self._machine.engines.engine
+        if engine is None:
+            return False
+        try:
+            code, _ = await execute_in(engine, run.container, command, "")
+        except EngineLost:
+            return False
+        return code == 0
 
     # Status
 
@@ -319,11 +341,6 @@ class ContainerExecs:
             self._machine.reporter.report("ContainerExec", run, state, reason, message)
 
 
-def _pid_inside(pid: int) -> int | None:
-    """Returns the pid of a process in its container's namespace, or None if unknown."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return None
-    numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
-    return int(numbers[-1]) if len(numbers) > 1 else None
+def _sees_processes(engine: Engine) -> bool:
+    """Returns True if the processes of the engine's containers are processes of this machine."""
+    return bool(engine.endpoint.unix) and system.SEES_CONTAINERS

@@ -1,16 +1,16 @@
-"""The listening TCP sockets of this machine, with their addresses and inodes.
+"""The listening TCP sockets of this machine, with their addresses and, as keys, their inodes.
 
 The kernel lists only listening sockets on request (netlink, sock_diag). The fallback is /proc/net/tcp, whose cost grows
 with the number of connections of the machine.
 """
 
-import ipaddress
 import socket
 import struct
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
+
+from setpoint.machine.layer import ListeningSocket
 
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
 _ERROR, _DONE = 2, 3
@@ -20,15 +20,6 @@ _HEADER = struct.Struct("=IHHII")
 _REQUEST = struct.Struct("=BBBBI48x")
 # In a message: the family, the port, the address and the inode.
 _SOCKET = struct.Struct("=B3x2s2x16s44xI")
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
-class ListeningSocket(NamedTuple):
-    """A listening socket, by its local address."""
-
-    address: Address
-    inode: int
 
 
 def listening(port: int) -> list[ListeningSocket]:
@@ -58,7 +49,7 @@ def _by_netlink(family: int, port: int) -> Iterator[ListeningSocket]:
                 found, at, address, inode = _SOCKET.unpack_from(data, place + _HEADER.size)
                 if at == wanted:
                     packed = address[:4] if found == socket.AF_INET else address
-                    yield ListeningSocket(ipaddress.ip_address(packed), inode)
+                    yield ListeningSocket(socket.inet_ntop(found, packed), inode)
                 place += (size + 3) & ~3
 
 
@@ -73,7 +64,7 @@ def _by_table(port: int) -> Iterator[ListeningSocket]:
                         yield ListeningSocket(_parsed(fields[1][: -len(ending)]), int(fields[9]))
 
 
-def _parsed(text: bytes) -> Address:
+def _parsed(text: bytes) -> str:
     """Returns an address of the table, which has its words in the byte order of the machine."""
     words = [int(text[place : place + 8], 16).to_bytes(4, sys.byteorder) for place in range(0, len(text), 8)]
-    return ipaddress.ip_address(b"".join(words))
+    return socket.inet_ntop(socket.AF_INET if len(words) == 1 else socket.AF_INET6, b"".join(words))
