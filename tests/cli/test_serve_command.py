@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.processes import has_ended
 
 pytestmark = pytest.mark.slow
 
@@ -181,13 +182,6 @@ def _children(process: subprocess.Popen[str]) -> list[int]:
 
 def _wait_gone(processes: list[int]) -> None:
     until = time.monotonic() + SECONDS
-    while any(Path(f"/proc/{process}").exists() and not _is_zombie(process) for process in processes):
+    while not all(map(has_ended, processes)):
         assert time.monotonic() < until, f"a process of {processes} still runs"
         time.sleep(0.02)
-
-
-def _is_zombie(process: int) -> bool:
-    try:
-        return ") Z " in Path(f"/proc/{process}/stat").read_text()
-    except FileNotFoundError:
-        return True

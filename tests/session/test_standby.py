@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.processes import has_ended
 from tests.session.apps import WAITS
 
 from setpoint.cli.support.connection import Server, connect
@@ -24,17 +25,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended, or never was ours."""
-    try:
-        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return True
-
-
 def await_end(pid: int) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_gone(pid):
+    while not has_ended(pid):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -45,13 +38,13 @@ async def test_it_becomes_the_host(file: Path) -> None:
     assert started.session.pid == standby.pid
     async with connect(Server(session=started.session.id)) as client:
         assert not (await end(started.session, client, lambda _: None)).left
-    assert is_gone(standby.pid)
+    assert has_ended(standby.pid)
 
 
 def test_one_that_nobody_wants_is_gone_at_once(file: Path) -> None:
     with Standby(os.environ, file) as standby:
         pass
-    assert is_gone(standby.pid)
+    assert has_ended(standby.pid)
 
 
 @pytest.mark.slow

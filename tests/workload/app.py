@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.processes import has_ended
+
 import setpoint as sp
 from setpoint.client.client import Client
 from setpoint.client.patches import merge
@@ -121,5 +123,5 @@ async def app(directory: Path, *, store: str = "memory", **settings: Any) -> Asy
 async def gone(pid: int, seconds: float = 60.0) -> None:
     """Returns when a process is no more."""
     async with asyncio.timeout(seconds):
-        while Path(f"/proc/{pid}").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
+        while not has_ended(pid):
             await asyncio.sleep(0.01)

@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from tests.processes import has_ended
 from tests.session.controllers.hosting_app import GREETING, greeting, hosted_app, program
 
 from setpoint.client.patches import merge
@@ -186,7 +187,7 @@ async def test_nothing_is_left_when_all_ends(tmp_path: Path) -> None:
         pid = int((await app.logged("greeting", "child"))[-1].split()[1])
         kubeconfig = tmp_path / "data" / "controllers" / "controllers%2Fgreet.py.kubeconfig"
         assert kubeconfig.stat().st_mode & 0o777 == 0o600
-    assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
+    assert has_ended(pid)
     assert not kubeconfig.exists()
 
 
