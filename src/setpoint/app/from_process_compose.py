@@ -9,7 +9,7 @@ from typing import Any
 from setpoint.app.environment import DEFAULT_ENV_FILE, default_variables
 from setpoint.app.foreign_fields import Fields, Notes, pairs, several, without_empty
 from setpoint.app.model import AppFile
-from setpoint.app.profiles import selected
+from setpoint.app.profiles import left_out, selected
 from setpoint.app.reader import ReadApp, app_name
 from setpoint.app.references import written
 from setpoint.objects import typedyaml
@@ -57,8 +57,9 @@ def read_process_compose(file: Path, environ: Mapping[str, str], profiles: tuple
     tree, notes = converted(source, variables, has_env_file=(file.parent / DEFAULT_ENV_FILE).is_file())
     tree.setdefault("app", app_name(file.parent.name))
     where = _places(source)
-    app = selected(typedyaml.convert(tree, AppFile, where), [each for each in profiles if each == DISABLED])
-    return ReadApp(app, file.parent, (file,), where, notes=tuple(notes), variables=variables)
+    whole, chosen = typedyaml.convert(tree, AppFile, where), [each for each in profiles if each == DISABLED]
+    app, others = selected(whole, chosen), left_out(whole, chosen)
+    return ReadApp(app, file.parent, (file,), where, notes=tuple(notes), variables=variables, left_out=others)
 
 
 def converted(

@@ -28,6 +28,8 @@ class LoadedApp(NamedTuple):
     objects: list[Object]
     # The settings without an effect, of files of other tools.
     notes: tuple[Mistake, ...] = ()
+    # The profiles that were applied.
+    profiles: tuple[str, ...] = ()
 
 
 def load_app(
@@ -42,7 +44,7 @@ def load_app(
 ) -> LoadedApp:
     """Reads and renders an app file, or the files of another tool, after `change` was applied. With `on_this_machine`,
     also checks that the files and programs of the app exist. Raises Mistakes."""
-    app, directory, files, where, unknown, notes, variables = read_source(file, environ, profiles, options)
+    app, directory, files, where, unknown, notes, variables, _ = read_source(file, environ, profiles, options)
     app = change(app)
     found: list[Mistake] = []
 
@@ -65,7 +67,7 @@ def load_app(
         attempt(lambda: refuse(missing(app, directory, environ), where))
     if objects is None or found or unread:
         raise Mistakes(in_order([*unread, *found]))
-    return LoadedApp(app, directory, files, where, objects, notes)
+    return LoadedApp(app, directory, files, where, objects, notes, tuple(profiles))
 
 
 def _part(mistake: Mistake) -> str:

@@ -1,6 +1,6 @@
 """Profiles: variants of an app with services and tasks turned off, turned on, or changed."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,6 +29,22 @@ def selected(app: AppFile, chosen: Collection[str] = ()) -> AppFile:
         tasks={name: _without(each, gone) for name, each in tasks.items()},
         profiles={},
     )
+
+
+def left_out(app: AppFile, chosen: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Returns the services and tasks that no chosen profile enables, each with the chosen profiles and its own."""
+    workloads: dict[str, Workload] = {**app.services, **app.tasks}
+    enabled = selected(app, chosen)
+    return {
+        name: (*chosen, *each.profiles)
+        for name, each in workloads.items()
+        if each.profiles and name not in enabled.services and name not in enabled.tasks
+    }
+
+
+def enabling(chosen: Collection[str], parts: Collection[str], others: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Returns the chosen profiles, and those that enable the given parts if they are among the parts left out."""
+    return tuple(dict.fromkeys((*chosen, *(profile for name in parts for profile in others.get(name, ())))))
 
 
 def names(app: AppFile) -> list[str]:

@@ -12,7 +12,7 @@ import msgspec
 from setpoint.app.faults import Where, in_order
 from setpoint.app.includes import rebased
 from setpoint.app.model import AppFile, Service, Task
-from setpoint.app.profiles import overlaid, selected
+from setpoint.app.profiles import left_out, overlaid, selected
 from setpoint.app.texts import as_written
 from setpoint.objects import typedyaml
 from setpoint.objects.tree import Object
@@ -55,7 +55,8 @@ _FOREIGN = {
 
 class ReadApp(NamedTuple):
     """An app with the profiles applied, its directory and files, the locations of fields, and its unknown fields. For
-    files of other tools: the settings without an effect, and the variables that the files refer to."""
+    files of other tools: the settings without an effect, and the variables that the files refer to. `left_out` has the
+    services and tasks that no chosen profile enables, each with the chosen profiles and its own."""
 
     app: AppFile
     directory: Path
@@ -64,6 +65,7 @@ class ReadApp(NamedTuple):
     unknown: tuple[Mistake, ...] = ()
     notes: tuple[Mistake, ...] = ()
     variables: Mapping[str, str] | None = None
+    left_out: Mapping[str, tuple[str, ...]] = {}
 
 
 def in_directory(directory: Path) -> Path | None:
@@ -87,7 +89,14 @@ def read_app(file: Path, profiles: Collection[str] = (), *, lenient: bool = Fals
     if found or (reading.unknown and not lenient):
         raise Mistakes(in_order([*reading.unknown, *found]))
     unknown = tuple(reading.unknown)
-    return ReadApp(selected(whole, profiles), file.parent, tuple(reading.files), reading.where, unknown)
+    return ReadApp(
+        selected(whole, profiles),
+        file.parent,
+        tuple(reading.files),
+        reading.where,
+        unknown,
+        left_out=left_out(whole, profiles),
+    )
 
 
 def app_name(text: str) -> str:

@@ -49,7 +49,7 @@ def rendered(directory: Path, project: dict[str, Any]) -> tuple[list[Object], li
         (directory / name).write_text(text)
     (directory / "compose.yaml").write_text(yaml.safe_dump(project, sort_keys=False))
     try:
-        app, _, _, where, _, notes, variables = read_compose(directory, {"HIDDEN": "x"}, profiles=("*",))
+        app, _, _, where, _, notes, variables, _ = read_compose(directory, {"HIDDEN": "x"}, profiles=("*",))
         objects = render(app, AppEnvironment(str(directory), variables or {}), where)
     except Mistakes as mistakes:
         return [], list(mistakes.found)

@@ -10,6 +10,7 @@ from tests.cli.app.conftest import Shop
 from tests.cli.app.machine import own_environ
 from tests.ports import free_ports
 
+from setpoint.cli.app.app_file import read_file
 from setpoint.session.registry import Sessions
 
 pytestmark = pytest.mark.slow
@@ -31,6 +32,13 @@ services:
     ports: { http: PORT }
     ready: /
   visitor: { run: sleep 600, env: { SITE: "http://localhost:PORT/" }, after: site }
+"""
+COMPOSE = """\
+name: shop
+services:
+  db: { image: busybox, command: [sleep, "600"] }
+  admin: { image: busybox, command: [sleep, "600"], profiles: [tools], depends_on: [db] }
+  shell: { image: busybox, command: [sleep, "600"], profiles: [tools, debug] }
 """
 
 
@@ -164,3 +172,43 @@ def test_a_plain_start_does_not_change_an_isolated_copy(place: Shop) -> None:
     assert f"{session.app} runs here as an isolated copy" in place.run("up", "-d", "web").stderr
     refused = place.run("up", "-d", "--isolated=Not Valid")
     assert (refused.code, "--isolated: invalid name" in refused.stderr) == (2, True)
+
+
+def test_a_named_part_of_a_disabled_profile_starts(place: Shop) -> None:
+    (place.directory / "setpoint.yaml").write_text(
+        APP.replace("groups: [front] }", "groups: [front], profiles: [site] }")
+    )
+    assert place.run("up", "-d", "api").code == 0
+    assert place.run("up", "-d", "web").code == 0
+    assert names(place) == ["api", "base", "web"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "environ", "parts", "expected"),
+    [
+        ((), {}, (), ("db",)),
+        ((), {}, ("admin",), ("db", "admin", "shell")),
+        (("debug",), {}, ("admin",), ("db", "admin", "shell")),
+        ((), {"COMPOSE_PROFILES": "debug"}, (), ("db", "shell")),
+        ((), {"COMPOSE_PROFILES": "debug"}, ("admin",), ("db", "admin", "shell")),
+        ((), {"COMPOSE_PROFILES": "debug"}, ("db",), ("db", "shell")),
+    ],
+)
+def test_the_profiles_of_named_parts_are_enabled(
+    tmp_path: Path, chosen: tuple[str, ...], environ: dict[str, str], parts: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text(COMPOSE)
+    assert tuple(read_file(file, environ, chosen, names=parts).app.services) == expected
+
+
+def test_the_profiles_of_named_parts_of_a_python_app_are_enabled(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    file.write_text(
+        "import setpoint as sp\n"
+        "app = sp.App('shop')\n"
+        "app.service('web', run='sleep 600')\n"
+        "app.service('admin', run='sleep 600', profiles=['tools'])\n"
+    )
+    assert list(read_file(file, {}).app.services) == ["web"]
+    assert list(read_file(file, {}, names=["admin"]).app.services) == ["web", "admin"]

@@ -153,3 +153,35 @@ def test_replicas_have_the_same_names_in_every_command(place: Shop) -> None:
     assert place.run("env", "api.1").code == 0
     assert place.run("restart", "api.2").stdout.startswith("api.2 restarted")
     assert re.findall(r"^(api\.\d) ", place.run("ps", "api.2").stdout, re.MULTILINE) == ["api.2"]
+
+
+def test_a_one_off_of_a_service_that_the_session_lacks_starts_its_dependencies(tmp_path: Path) -> None:
+    (tmp_path / "setpoint.yaml").write_text(
+        "app: shop\n"
+        "services:\n"
+        "  web: { run: sleep 600 }\n"
+        "  db: { run: sleep 600 }\n"
+        "  admin: { run: sleep 600, after: db, profiles: [tools], env: { COLOR: red } }\n"
+    )
+    place = Shop(tmp_path, own_environ(tmp_path / "state"))
+    try:
+        assert place.run("up", "-d", "web").code == 0
+        ran = place.run("run", "--service", "admin", "sh", "-c", "echo $COLOR")
+        assert (ran.code, ran.stdout) == (0, "red\n"), ran
+        assert names(place) == ["db", "web"]
+        missing = place.run("run", "--service", "nobody", "true")
+        assert (missing.code, "nobody not found" in missing.stderr) == (3, True), missing
+    finally:
+        assert place.run("down", "--all", "--timeout", "0").code == 0
+
+
+def test_a_one_off_reads_several_files(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("services: { web: { image: none, environment: { A: $COLOR } } }")
+    (tmp_path / "b.yaml").write_text("services: { web: { environment: { B: more } } }")
+    (tmp_path / "colors").write_text("COLOR=red\n")
+    place = Shop(tmp_path, own_environ(tmp_path / "state"))
+    options = ["-f", "a.yaml", "-f", "b.yaml", "--env-file", "colors"]
+    shown = place.run("render", *options)
+    assert ("red" in shown.stdout, "more" in shown.stdout) == (True, True)
+    ran = place.run("run", *options, "--service", "nobody", "true")
+    assert (ran.code, "service nobody not found" in ran.stderr) == (3, True), ran

@@ -55,6 +55,8 @@ class Project:
     """The enabled services."""
     disabled: Mapping[str, Object]
     """The services that the selected profiles leave out."""
+    profiles: tuple[str, ...] = ()
+    """The selected profiles."""
     networks: Mapping[str, Object] = field(default_factory=dict)
     volumes: Mapping[str, Object] = field(default_factory=dict)
     secrets: Mapping[str, Object] = field(default_factory=dict)

@@ -121,7 +121,8 @@ class _Resolution:
         jobs = self._converted("jobs", shapes.JOB)
         resources = {section: self._converted(section, shape) for section, shape in _RESOURCES.items()}
         loader.stop()
-        wanted = list(profiles) or [each.strip() for each in environment.get("COMPOSE_PROFILES", "").split(",")]
+        given = map(str.strip, environment.get("COMPOSE_PROFILES", "").split(","))
+        wanted = tuple(profiles) or tuple(filter(None, given))
         enabled, disabled = _split(services, wanted)
         parts = consistency.Parts(enabled, disabled, *_split(jobs, wanted), resources)
         for path, text in consistency.faults(parts):
@@ -137,6 +138,7 @@ class _Resolution:
             name,
             enabled,
             disabled,
+            wanted,
             **resources,
             jobs=parts.jobs,
             extensions=extensions,

@@ -31,7 +31,16 @@ def read_compose(
     app = typedyaml.convert({**made.tree, "services": plain}, AppFile, where)
     notes = [Mistake(_where(each.file, each.line, each.column), each.path, each.text) for each in project.warnings]
     read = tuple(Path(file) for file in project.files)
-    return ReadApp(app, directory, read, where, notes=(*notes, *made.notes), variables=project.environment)
+    left_out = {name: (*project.profiles, *each["profiles"]) for name, each in project.disabled.items()}
+    return ReadApp(
+        app,
+        directory,
+        read,
+        where,
+        notes=(*notes, *made.notes),
+        variables=project.environment,
+        left_out=left_out,
+    )
 
 
 def resolved(

@@ -68,23 +68,26 @@ def read_file(
     environ: Mapping[str, str] = os.environ,
     profiles: Collection[str] = (),
     *,
+    names: Collection[str] = (),
     on_this_machine: bool = True,
     change: "Callable[[AppFile], AppFile]" = lambda app: app,
 ) -> "LoadedApp":
-    """Returns the app of a YAML or Python file, rendered for its session after `change` was applied. With
-    `on_this_machine`, also checks that the files and programs named in the file exist. Raises Failure with all
-    mistakes.
+    """Returns the app of a YAML or Python file, rendered for its session after `change` was applied. The profiles of
+    the services and tasks in `names` are enabled. With `on_this_machine`, also checks that the files and programs named
+    in the file exist. Raises Failure with all mistakes.
     """
     from setpoint.app.loader import load_app
+    from setpoint.app.profiles import enabling
     from setpoint.app.sources import read_source
     from setpoint.objects.typedyaml import Mistakes
     from setpoint.session.registry import session_id
 
     try:
         if file.suffix == ".py":
-            return _python(file, environ, tuple(profiles), change)
+            return _python(file, environ, profiles, names, change)
         sources = options()
-        name = change(read_source(file, environ, profiles, sources).app).app
+        read = read_source(file, environ, profiles, sources)
+        profiles, name = enabling(profiles, names, read.left_out), change(read.app).app
         session = session_id(name, str(file.parent))
         return load_app(
             file,
@@ -121,7 +124,11 @@ def _running(directory: Path) -> Path | None:
 
 
 def _python(
-    file: Path, environ: Mapping[str, str], profiles: tuple[str, ...], change: "Callable[[AppFile], AppFile]"
+    file: Path,
+    environ: Mapping[str, str],
+    profiles: Collection[str],
+    names: Collection[str],
+    change: "Callable[[AppFile], AppFile]",
 ) -> "LoadedApp":
     """Loads a Python app file, which must create exactly one `sp.App`. Raises Failure, Mistakes."""
     import runpy
@@ -129,7 +136,7 @@ def _python(
     from setpoint.app.builder import App, rendered
     from setpoint.app.faults import nowhere
     from setpoint.app.loader import LoadedApp
-    from setpoint.app.profiles import selected
+    from setpoint.app.profiles import enabling, left_out, selected
     from setpoint.objects.typedyaml import Mistakes
     from setpoint.session.registry import session_id
 
@@ -143,9 +150,11 @@ def _python(
     if len(apps) != 1:
         raise Failure(f'{file} creates {len(apps) or "no"} apps; expected exactly one: app = sp.App("shop")', USAGE)
     [app] = apps
+    profiles = enabling(profiles, names, left_out(app.file, profiles))
     chosen = change(selected(app.file, profiles))
     session = session_id(chosen.app, str(file.parent))
-    return LoadedApp(chosen, file.parent, (file,), nowhere, rendered(chosen, file.parent, (), environ, session))
+    objects = rendered(chosen, file.parent, (), environ, session)
+    return LoadedApp(chosen, file.parent, (file,), nowhere, objects, profiles=profiles)
 
 
 def _where(error: Exception, file: Path) -> str:

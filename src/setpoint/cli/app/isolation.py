@@ -44,11 +44,11 @@ class Isolation:
         self.app = self.original = ""
         self.moved: list[MovedPort] = []
 
-    def read(self, profiles: Collection[str]) -> "LoadedApp":
-        """Reads the file as an isolated app. Raises Failure."""
+    def read(self, profiles: Collection[str], names: Collection[str]) -> "LoadedApp":
+        """Reads the file as an isolated app, with the profiles of the named parts enabled. Raises Failure."""
         from setpoint.cli.app.app_file import read_file
 
-        return read_file(self._file, self._environ, profiles, change=self._changed)
+        return read_file(self._file, self._environ, profiles, names=names, change=self._changed)
 
     def _changed(self, app: "AppFile") -> "AppFile":
         """Returns the isolated app. An app with mistakes is returned with the new name only. Raises OSError."""

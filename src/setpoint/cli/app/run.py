@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import click
 
 from setpoint.cli.app.one_off_options import OneOffOptions, one_off_options
+from setpoint.cli.app.source_options import given_files, source_options
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.completion import task_names, workload_names
 from setpoint.cli.support.connection import FIELD_MANAGER, Server, connect, find, server_options
@@ -58,7 +59,7 @@ class _RunCommand(click.Command):
 
 @click.command(name="run", cls=_RunCommand)
 @click.argument("words", nargs=-1, metavar="TASK [-- ARGUMENT...]", shell_complete=task_names)
-@click.option("-f", "--file", default="", metavar="FILE", help="App file, if the app is not running.")
+@source_options
 @click.option(
     "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="Enable a profile of that app (repeatable)."
 )
@@ -73,7 +74,6 @@ class _RunCommand(click.Command):
 @server_options
 def run(
     words: tuple[str, ...],
-    file: str,
     profiles: tuple[str, ...],
     service: str,
     one_off: OneOffOptions,
@@ -95,18 +95,19 @@ def run(
       setpoint run --service api python manage.py shell
     """
     if service:
-        sys.exit(run_command(ended_by_signals(_run_service(service, one_off, words, file, profiles, server))))
+        sys.exit(run_command(ended_by_signals(_run_service(service, one_off, words, profiles, server))))
     if not words:
         raise Failure("specify a TASK, or --service NAME", USAGE)
     if one_off.is_given:
         raise Failure(f"{one_off.is_given} requires --service NAME", USAGE)
-    sys.exit(run_command(ended_by_signals(_run(_Wanted(words[0], words[1:]), file, profiles, server))))
+    sys.exit(run_command(ended_by_signals(_run(_Wanted(words[0], words[1:]), profiles, server))))
 
 
 async def _run_service(
-    name: str, how: OneOffOptions, words: tuple[str, ...], file: str, profiles: tuple[str, ...], server: Server
+    name: str, how: OneOffOptions, words: tuple[str, ...], profiles: tuple[str, ...], server: Server
 ) -> int:
     """Runs a one-off of a service and returns its exit code."""
+    found: Object | None
     from setpoint.cli.app.app_file import find_file, read_file
     from setpoint.cli.app.chosen_parts import refuse_unknown
     from setpoint.cli.app.one_off import run_one_off
@@ -114,17 +115,47 @@ async def _run_service(
     from setpoint.session.selection import part_of
 
     options = how.one_off(words)
-    if not file and not _has_no_server(server):
+    if not given_files() and not _has_no_server(server):
         async with connect(server) as client:
-            found = await service_object(client, name)
+            try:
+                found = await service_object(client, name)
+            except Failure as unknown:
+                found = await _added_service(client, server, name, profiles, dependencies=options.dependencies)
+                if found is None:
+                    raise unknown from None
             return await run_one_off(_named(client), found, options, keeps=how.keeps)
-    path = find_file(file)
-    loaded = read_file(path, os.environ, profiles)
+    path = find_file("")
+    loaded = read_file(path, os.environ, profiles, names=[name])
     refuse_unknown(name, list(loaded.app.services), "service", loaded.app.app)
     tree = next(tree for tree in loaded.objects if part_of(tree) == name)
     objects = needed_objects(loaded, name, without=True, dependencies=options.dependencies)
-    async with _session(path, loaded, objects, profiles) as client:
+    async with _session(path, loaded, objects) as client:
         return await run_one_off(_named(client), tree, options)
+
+
+async def _added_service(
+    client: "Client", server: Server, name: str, profiles: tuple[str, ...], *, dependencies: bool
+) -> "Object | None":
+    """Returns the object of a service that the file of the running app has and the session lacks, or None. Adds the
+    dependencies of the service to the session."""
+    from pathlib import Path
+
+    from setpoint.cli.app.app_file import read_file
+    from setpoint.cli.support.errors import explained
+    from setpoint.session.app_apply import apply_app
+    from setpoint.session.paths import Places
+    from setpoint.session.selection import part_of
+
+    session = find(server).session
+    if session is None or not session.file or not Path(session.file).is_file():
+        return None
+    loaded = read_file(Path(session.file), os.environ, profiles, names=[name])
+    if name not in loaded.app.services or loaded.app.app != session.app:
+        return None
+    if needed := needed_objects(loaded, name, without=True, dependencies=dependencies):
+        with explained():
+            await apply_app(client, Places.of_session(session), needed, added_to=True)
+    return next(tree for tree in loaded.objects if part_of(tree) == name)
 
 
 async def ended_by_signals(work: "Coroutine[Any, Any, int]") -> int:
@@ -149,10 +180,10 @@ async def ended_by_signals(work: "Coroutine[Any, Any, int]") -> int:
             loop.remove_signal_handler(number)
 
 
-async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Server) -> int:
+async def _run(wanted: _Wanted, profiles: tuple[str, ...], server: Server) -> int:
     """Runs a task and returns its exit code."""
-    if file or _has_no_server(server):
-        return await _alone(wanted, file, profiles)
+    if given_files() or _has_no_server(server):
+        return await _alone(wanted, profiles)
     async with connect(server) as client:
         return await run_task(_named(client), wanted.task, wanted.arguments)
 
@@ -170,21 +201,19 @@ def _has_no_server(server: Server) -> bool:
 # In a temporary session
 
 
-async def _alone(wanted: _Wanted, file: str, profiles: tuple[str, ...]) -> int:
+async def _alone(wanted: _Wanted, profiles: tuple[str, ...]) -> int:
     from setpoint.cli.app.app_file import find_file, read_file
 
-    found = find_file(file)
-    loaded = read_file(found, os.environ, profiles)
+    found = find_file("")
+    loaded = read_file(found, os.environ, profiles, names=[wanted.task])
     if wanted.task not in loaded.app.tasks:
         raise Failure(_no_task(wanted.task, list(loaded.app.tasks)), NOT_FOUND)
-    async with _session(found, loaded, needed_objects(loaded, wanted.task), profiles) as client:
+    async with _session(found, loaded, needed_objects(loaded, wanted.task)) as client:
         return await run_task(_named(client), wanted.task, wanted.arguments)
 
 
 @asynccontextmanager
-async def _session(
-    file: "Path", loaded: "LoadedApp", objects: "list[Object]", profiles: tuple[str, ...]
-) -> "AsyncIterator[Client]":
+async def _session(file: "Path", loaded: "LoadedApp", objects: "list[Object]") -> "AsyncIterator[Client]":
     """Opens a session for one run under a unique name, with the objects that the run needs. The session ends with this
     process and leaves no files."""
     import shutil
@@ -198,7 +227,7 @@ async def _session(
 
     name = f"{loaded.app.app}-run-{os.getpid()}"
     try:
-        started = await start(name, file, os.environ, profiles=profiles, attendant=process_identity())
+        started = await start(name, file, os.environ, profiles=loaded.profiles, attendant=process_identity())
     except StartFailed as error:
         raise Failure(f"cannot start {name}: {error}") from None
     places = Places.of_session(started.session)

@@ -123,7 +123,10 @@ def up(
     found = find_file(given)
     isolation = None if isolated is None else Isolation(isolated, found, os.environ)
     with _standby(found) as standby:
-        loaded = read_file(found, os.environ, profiles) if isolation is None else isolation.read(profiles)
+        if isolation is None:
+            loaded = read_file(found, os.environ, profiles, names=names)
+        else:
+            loaded = isolation.read(profiles, names)
         report_source(found, loaded)
         app = loaded.app
         if not any((app.services, app.tasks, app.controllers, app.crds, app.objects)):
@@ -138,7 +141,7 @@ def up(
             echo(f"{copy} runs here as an isolated copy, and is not changed: use `setpoint up --isolated`", err=True)
         original = isolation.original if isolation is not None else ""
         how = UpOptions(detached, logs, seconds, original, is_built, is_recreated)
-        sys.exit(run(_up(found, chosen, profiles, how, standby)))
+        sys.exit(run(_up(found, chosen, how, standby)))
 
 
 @contextmanager
@@ -154,9 +157,7 @@ def _standby(file: Path) -> "Iterator[Standby | None]":
         yield standby
 
 
-async def _up(
-    file: Path, chosen: ChosenParts, profiles: tuple[str, ...], how: UpOptions, standby: "Standby | None"
-) -> int:
+async def _up(file: Path, chosen: ChosenParts, how: UpOptions, standby: "Standby | None") -> int:
     from setpoint.cli.app.view.app_view import watch_app
     from setpoint.cli.app.view.view_settings import settings_of
     from setpoint.cli.output.progress import progress
@@ -175,7 +176,7 @@ async def _up(
         who = process_identity()
         async with progress(f"starting {app}", clock):
             begin = partial(
-                start, app, file, os.environ, profiles=profiles, attendant=who, isolated_from=how.isolated_from
+                start, app, file, os.environ, profiles=loaded.profiles, attendant=who, isolated_from=how.isolated_from
             )
             started = await begin(standby=standby)
         while started.joined and await _is_ending(started):
