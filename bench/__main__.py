@@ -24,6 +24,8 @@ def offers(offer: str, names: Iterable[str]) -> Iterator[Any]:
 def main() -> None:
     names = sys.argv[1:]
     print_cases(offers("cases", names))
+    for line in offers("lines", names):
+        print(line, flush=True)
     for figure in offers("figures", names):
         print(figure.line(), flush=True)
 

@@ -9,17 +9,20 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.figure import Figure, in_turns
-from bench.workloads.rivals import Honcho
+from bench.workloads.peers import python_peers
+from setpoint.workload.process.process_table import ProcessTable
 
 ROUNDS = 5
 AIM_SECONDS = 2.0
@@ -106,17 +109,22 @@ def _honcho(app: Path, environ: Mapping[str, str]) -> float:
         f"{begin} {filled}; exec python3 -u worker.py > {said}",
         f"{begin} exec python3 web.py {web}",
     ]
-    honcho = Honcho(app, commands)
+    (app / "Procfile").write_text("".join(f"p{number}: {text}\n" for number, text in enumerate(commands)))
+    command = [str(python_peers() / "honcho"), "start", "-f", str(app / "Procfile")]
     began = time.perf_counter()
+    honcho = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        honcho.run()
         waiting = [*((port, b"/healthz") for port in apis), (web, b"/")]
         while waiting or not (said.exists() and said.read_text()):
             waiting = [each for each in waiting if not _answers(*each)]
             time.sleep(_LOOK_SECONDS)
         return time.perf_counter() - began
     finally:
-        honcho.stop()
+        # honcho fails if asked to end while it starts, and leaves all processes running.
+        for pid in ProcessTable().descendants([honcho.pid]):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        honcho.wait()
 
 
 def _free_ports(number: int) -> list[int]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from tests import debian
 
 from bench.figure import Figure, in_turns
-from bench.workloads.rivals import GROUP, Ours, cpu, running
+from bench.workloads.accounts import seconds as cpu
+from bench.workloads.control_plane import GROUP, ControlPlane, running
 
 MEBIBYTES = 512
 CONNECTIONS = 400
@@ -40,14 +41,17 @@ while True:
 
 
 def figures() -> Iterator[Figure]:
-    with tempfile.TemporaryDirectory() as name, _backend() as backend, _socat(backend) as other:
-        ours = Ours(Path(name), [])
-        with running(ours):
-            ways = {"a direct connection": backend, **({"socat": other} if other is not None else {})}
-            yield from _ours(ours, backend, ways)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        _backend() as backend,
+        _socat(backend) as other,
+        running(Path(name)) as ours,
+    ):
+        ways = {"a direct connection": backend, **({"socat": other} if other is not None else {})}
+        yield from _ours(ours, backend, ways)
 
 
-def _ours(ours: Ours, backend: int, ways: dict[str, int]) -> Iterator[Figure]:
+def _ours(ours: ControlPlane, backend: int, ways: dict[str, int]) -> Iterator[Figure]:
     ours.apply(
         _object("Service", "bench", {}),
         _object("Endpoint", "bench", {"serviceName": "bench", "address": "127.0.0.1", "port": backend}),
