@@ -18,7 +18,7 @@ from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost
-from setpoint.workload.engine.events import Resync, Told
+from setpoint.workload.engine.events import Event, Resync, Told
 from setpoint.workload.process.guardian import Removal
 from setpoint.workload.process.identity import Identity, identity_of, is_alive, parse
 from setpoint.workload.process.processes import Processes
@@ -61,6 +61,11 @@ class Engines:
     def subscribe(self, handler: Hear) -> None:
         """Adds a subscriber for events."""
         self._hearers.append(handler)
+
+    def connection_changed(self, network: str, container: str) -> None:
+        """Notifies the subscribers that a container was connected to a network, or disconnected: Podman sends no event
+        for that."""
+        self._notify(Event("network", "connect", network, "", {"container": container}, 0))
 
     def made_by_us(self, *, persistent: bool) -> dict[str, str]:
         """Returns the labels of resources that we create: those that are not persistent are removed with this control

@@ -10,6 +10,7 @@ from setpoint.controller.recorder import Recorder
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import GROUP
 from setpoint.workload.logs.log_store import LogStore
+from setpoint.workload.logs.note_line import ERROR, INFO
 
 RECORDER = "setpoint-workloads"
 _API_VERSION = f"{GROUP}/v1"
@@ -40,8 +41,9 @@ class StateReporter:
         self, kind: str, life: Workload, state: str, reason: str, message: str, *, is_restart: bool = False
     ) -> None:
         """Reports a state change of a workload; `is_restart`: the workload was restarted."""
-        self._logs.note(life.uid, f"{state or 'Pending'} ({reason}): {message}")
         is_bad = (state in _BAD_STATES and reason not in ("Stopped", "Suspended")) or reason in _BAD_REASONS
+        text = f"{state or 'Pending'} ({reason}): {message}"
+        self._logs.note(life.uid, text, kind, ERROR if is_bad else INFO)
         called = "Restarted" if is_restart and reason == "Running" else _REASONS.get(reason, reason)
         self.event(kind, life, called, message, is_bad=is_bad)
 

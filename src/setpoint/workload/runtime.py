@@ -18,9 +18,11 @@ from setpoint.workload.dependencies import Deadlock
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.engine_lookup import Engines
+from setpoint.workload.environment import Tolerate
 from setpoint.workload.events import StateReporter
 from setpoint.workload.kinds.file_action import FileAction, SyncStatus
 from setpoint.workload.logs.log_store import LogStore
+from setpoint.workload.logs.note_line import ERROR
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
 from setpoint.workload.records import Records
@@ -74,8 +76,9 @@ class Machine:
     objects: Callable[[], list[Object]] = list
     # The dependency cycles among them.
     deadlocks: Callable[[], list[Deadlock]] = list
-    # True if connections to a Service without a running workload wait, as with DCP, instead of being refused.
-    parks_connections: bool = False
+    # True if DCP's behaviour is used wherever Setpoint's differs: connections to a Service without a running workload
+    # wait, invalid templates are passed on as text, and lines of the system log have DCP's format.
+    as_dcp: bool = False
     # Reports state changes as log lines and events.
     reporter: StateReporter = field(init=False)
     # The runners for IDEs and terminals, if available.
@@ -102,6 +105,11 @@ class Machine:
         """Returns the lookup for templates of an object with these ports. `trees` keeps converted objects."""
         assert self.find is not None, "the cache is not available yet"
         return Lookup(self.find, ports, trees)
+
+    def tolerated(self, kind: str, uid: str) -> Tolerate | None:
+        """Returns the function for values of an object that are invalid, but do not prevent its start, as in DCP: the
+        function writes the reason to the log `system`. Returns None if invalid values prevent the start."""
+        return (lambda problem: self.logs.note(uid, problem, kind, ERROR)) if self.as_dcp else None
 
     def read(self, text: str) -> bytes:
         """Returns the contents of a file of a spec. Raises OSError."""

@@ -49,9 +49,9 @@ def _annotated(tree: Object) -> list[Producer]:
             raise ValueError(
                 f"annotation {SERVICE_PRODUCER} has an entry without serviceName; expected e.g. {_EXAMPLE}"
             )
-        if not 0 <= entry.port <= 65535:
+        if not 0 <= (entry.port or 0) <= 65535:
             raise ValueError(f"annotation {SERVICE_PRODUCER}: invalid port {entry.port}; expected 1 to 65535")
-    return [Producer(entry.service_name, entry.port, entry.address) for entry in entries]
+    return [Producer(entry.service_name, entry.port or 0, entry.address or "") for entry in entries]
 
 
 def template_of(tree: Object) -> Object:
@@ -75,8 +75,8 @@ def listen_error(service: Object) -> str:
 
 
 class _ProducerEntry(msgspec.Struct, rename="camel"):
-    """An entry of the annotation; namespaces are ignored, because Services have none."""
+    """An entry of the annotation; namespaces are ignored, because Services have none. As in DCP, null means absent."""
 
     service_name: str = ""
-    port: int = 0
-    address: str = ""
+    port: int | None = 0
+    address: str | None = ""

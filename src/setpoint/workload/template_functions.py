@@ -24,6 +24,7 @@ from setpoint.objects.frozen import thaw
 from setpoint.objects.goformat import format_v
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Json, Object
+from setpoint.workload.proxy.addresses import in_url
 from setpoint.workload.service_producers import Producer, producers
 from setpoint.workload.template_parser import Call, TemplateError
 
@@ -124,8 +125,7 @@ def _address_for(context: TemplateContext, call: Call, arguments: list[Json]) ->
 
 
 def _host_for(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
-    address = _address_for(context, call, arguments)
-    return f"[{address}]" if ":" in address and not address.startswith("[") else address
+    return in_url(_address_for(context, call, arguments))
 
 
 def _url_for(context: TemplateContext, call: Call, arguments: list[Json]) -> str:

@@ -45,6 +45,7 @@ from setpoint.workload.kinds.api_names import SERVICE_PRODUCER
 from setpoint.workload.kinds.definitions import install
 from setpoint.workload.kinds.endpoint import Endpoint
 from setpoint.workload.logs.log_store import LogStore
+from setpoint.workload.logs.note_line import dcp_line, plain_line
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
@@ -80,8 +81,8 @@ class WorkloadSettings:
     # The number of deleted objects whose logs are kept.
     kept_logs: int = 0
     connect: Connect | None = None
-    # True if connections to a Service without a running workload wait, as with DCP.
-    parks_connections: bool = False
+    # True for clients of DCP: its behaviour is used wherever Setpoint's differs (see `Machine.as_dcp`).
+    as_dcp: bool = False
 
 
 class Workloads:
@@ -103,14 +104,19 @@ class Workloads:
             processes=processes,
             records=records,
             ports=Ports(records.ports),
-            logs=LogStore(settings.directory / "logs", clock, kept=settings.kept_logs),
+            logs=LogStore(
+                settings.directory / "logs",
+                clock,
+                kept=settings.kept_logs,
+                note_line=dcp_line if settings.as_dcp else plain_line,
+            ),
             engines=Engines(
                 clock,
                 processes,
                 settings.connect or partial(connect, clock, settings.environ, settings.container_runtime),
             ),
             directory=settings.directory,
-            parks_connections=settings.parks_connections,
+            as_dcp=settings.as_dcp,
             environ=settings.environ,
             working_directory=settings.working_directory,
             workload_id=settings.workload_id,

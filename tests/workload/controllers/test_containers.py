@@ -37,6 +37,7 @@ async def test_a_container_is_made_in_order_told_of_and_removed(tmp_path: Path) 
         assert ["shop"] in found.networks.values()
         await world.patch("Container", "web", spec={"networks": [{"name": "two"}]})
         await until(lambda: len(found.networks) == 1)
+        await world.until("Container", "web", lambda tree: tree["status"].get("networks") == ["two"])
         await world.delete("Container", "web")
         assert not engine.containers
         assert not (await world.client.list(f"{GROUP}/ContainerNetworkConnection")).items

@@ -336,7 +336,8 @@ async def test_certificates_lie_where_openssl_finds_them(tmp_path: Path) -> None
         await world.python("web", pemCertificates=given)
         await world.state("Executable", "web", "Running")
         directory = tmp_path / "run" / "web" / "certs"
-        assert (directory / "cert.pem").read_text() == (directory / "abc.pem").read_text() == pem
+        assert (directory.parent / "cert.pem").read_text() == (directory / "abc.pem").read_text() == pem
+        assert not (directory / "cert.pem").exists()
         assert (directory / f"{subject_hash(pem)}.0").read_text() == pem
         given = {"certificates": [{"thumbprint": "abc", "contents": "nonsense"}]}
         await world.python("bad", pemCertificates=given)

@@ -83,7 +83,7 @@ async def test_a_connection_waits_while_a_workload_restarts(tmp_path: Path) -> N
 
 
 async def test_a_server_for_dcp_lets_connections_wait(tmp_path: Path) -> None:
-    async with app(tmp_path, parks_connections=True) as world:
+    async with app(tmp_path, as_dcp=True) as world:
         await world.make("Service", "front", {})
         await world.python("shop", SERVER, **{**SERVES, "suspend": True})
         await world.ready("Executable", "shop", "False", "Suspended")

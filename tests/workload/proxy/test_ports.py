@@ -78,14 +78,14 @@ def test_a_process_can_take_what_was_reserved_for_it() -> None:
     [
         ("Localhost", "", ListenAddresses(("127.0.0.1", "::1"), "localhost")),
         ("IPv4ZeroOne", "", ListenAddresses(("127.0.0.1",), "127.0.0.1")),
-        ("IPv6ZeroOne", "", ListenAddresses(("::1",), "::1")),
+        ("IPv6ZeroOne", "", ListenAddresses(("::1",), "[::1]")),
         ("IPv4AllInterfaces", "", ListenAddresses(("0.0.0.0",), "127.0.0.1")),
-        ("IPv6AllInterfaces", "", ListenAddresses(("::",), "::1")),
+        ("IPv6AllInterfaces", "", ListenAddresses(("::",), "[::1]")),
         ("AllInterfaces", "", ListenAddresses(("0.0.0.0", "::"), "localhost")),
         ("IPv4ZeroOne", "localhost", ListenAddresses(("127.0.0.1", "::1"), "localhost")),
         ("IPv4ZeroOne", "app.localhost", ListenAddresses(("127.0.0.1", "::1"), "localhost")),
         ("Localhost", "0.0.0.0", ListenAddresses(("0.0.0.0",), "127.0.0.1")),
-        ("Localhost", "[::1]", ListenAddresses(("::1",), "::1")),
+        ("Localhost", "[::1]", ListenAddresses(("::1",), "[::1]")),
     ],
 )
 def test_every_mode_means_its_addresses(mode: str, address: str, place: ListenAddresses) -> None:

@@ -1,5 +1,6 @@
 """DCP's small commands: what they print, and which processes they end."""
 
+import importlib.resources
 import json
 import os
 import signal
@@ -40,6 +41,14 @@ def tree() -> tuple["subprocess.Popen[str]", int]:
 
 def ended(process: "subprocess.Popen[str]") -> None:
     process.communicate(timeout=20)
+
+
+def test_the_version_has_the_commit_and_the_time_of_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stamp = {"commitHash": "abc", "buildTimestamp": "2026-01-02T03:04:05Z"}
+    (tmp_path / "build.json").write_text(json.dumps(stamp))
+    monkeypatch.setattr(importlib.resources, "files", lambda package: tmp_path)
+    told = json.loads(ran("version").output)
+    assert {name: told[name] for name in stamp} == stamp
 
 
 def test_the_version_is_one_that_clients_of_dcp_accept() -> None:

@@ -14,7 +14,7 @@ import click
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.workload.session.instances import GROUP, Instance, dcp, environment, instance, is_alive, run, until
+from tests.workload.session.instances import GROUP, SECONDS, Instance, dcp, environment, instance, is_alive, run, until
 
 from setpoint.cli.dcp.certificate import given_certificate
 from setpoint.cli.dcp.group import dcp as dcp_group
@@ -157,7 +157,7 @@ def test_a_token_that_both_sides_know_is_written_nowhere(tmp_path: Path) -> None
         unknown.value.close()
 
 
-def test_detached_it_returns_when_it_serves_and_runs_on(tmp_path: Path) -> None:
+def test_detached_it_returns_at_once_and_serves_later(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "folder" / "kubeconfig"
     with subprocess.Popen(["sleep", "1000"]) as parent:
         try:
@@ -170,7 +170,7 @@ def test_detached_it_returns_when_it_serves_and_runs_on(tmp_path: Path) -> None:
                 DCP_SESSION_FOLDER=str(kubeconfig.parent),
             )
             assert (done.returncode, done.stderr) == (0, "")
-            assert kubeconfig.exists()
+            until(kubeconfig.exists)
             assert Instance(parent, kubeconfig).ask("GET", "/admin/execution")["status"] == "Running"  # type: ignore[arg-type]
         finally:
             parent.kill()
@@ -202,14 +202,23 @@ def test_what_keeps_it_from_serving_is_said_and_ends_it(tmp_path: Path, monkeypa
 
 
 def test_an_address_that_is_taken_is_said_by_who_was_detached_as_well(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as busy:
-        for more in ([], ["--detach"]):
-            path = tmp_path / "kubeconfig"
-            port = str(busy.getsockname()[1])
-            done = run(tmp_path, "start-apiserver", "--kubeconfig", str(path), "--port", port, *more)
-            assert done.returncode == 1
-            assert done.stderr == f"Error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
-            assert not path.exists()
+    path, logs = tmp_path / "kubeconfig", str(tmp_path / "logs")
+    with socket.create_server(("127.0.0.1", 0)) as busy, socket.socket(socket.AF_UNIX) as listening:
+        port = str(busy.getsockname()[1])
+        command = ("start-apiserver", "--kubeconfig", str(path), "--port", port)
+        said = f"cannot listen on 127.0.0.1:{port}: Address already in use"
+        done = run(tmp_path, *command)
+        assert (done.returncode, done.stderr) == (1, f"Error: {said}\n")
+        listening.bind(logs)
+        listening.listen()
+        listening.settimeout(SECONDS)
+        done = run(tmp_path, *command, "--detach", DCP_LOG_SOCKET=logs)
+        assert (done.returncode, done.stderr) == (0, "")
+        connection, _ = listening.accept()
+        with connection, connection.makefile() as lines:
+            fields = [line.rstrip("\n").split("\t") for line in lines]
+        assert [(level, text) for _, level, _, text in fields if level == "error"] == [("error", said)]
+        assert not path.exists()
 
 
 def test_it_serves_with_the_certificate_of_its_client(tmp_path: Path) -> None:

@@ -56,6 +56,13 @@ def set_up(verbosity: str, environ: Mapping[str, str]) -> None:
         _log.debug("%s", context)
 
 
+def report(failure: Failure, environ: Mapping[str, str]) -> None:
+    """Writes the reason why an instance cannot run to the log of its client: nobody reads the standard error of a
+    detached process."""
+    if environ.get(LOG_SOCKET) or environ.get(LEVEL):
+        _log.error("%s", failure.message)
+
+
 def folder(environ: Mapping[str, str]) -> Path:
     """Returns the directory of the log files."""
     return Path(environ.get(FOLDER) or Path(tempfile.gettempdir()) / "dcp" / "logs")

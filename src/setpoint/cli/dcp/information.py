@@ -19,7 +19,20 @@ _SECONDS, _DIAGNOSTIC_SECONDS = 10.0, 90.0
 
 
 def _version() -> dict[str, Any]:
-    return {"version": DCP_VERSION, "setpointVersion": VERSION}
+    return {"version": DCP_VERSION, **_build(), "setpointVersion": VERSION}
+
+
+def _build() -> dict[str, str]:
+    """Returns the commit and the time of the build; empty in a checkout, which was not built."""
+    import importlib.resources
+
+    import msgspec
+
+    try:
+        text = importlib.resources.files("setpoint").joinpath("build.json").read_bytes()
+    except FileNotFoundError:
+        return {}
+    return msgspec.json.decode(text, type=dict[str, str])
 
 
 def runtime_option(command: Any) -> Any:

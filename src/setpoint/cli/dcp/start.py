@@ -1,17 +1,16 @@
 """`start-apiserver`: runs an instance in one process, from writing its kubeconfig to stopping its last workload.
 
 The kubeconfig is written when the server and the controllers are ready; if either fails to start, the command prints
-the reason and exits. The instance ends on a signal, on a request at `/admin/execution`, or when the monitored process
-ends, after cleaning up all workloads.
+the reason, sends the reason to the log, and exits. With `--detach`, the command checks its arguments, starts the
+instance as another process, and returns; a client waits for the kubeconfig, as with DCP. The instance ends on a
+signal, on a request at `/admin/execution`, or when the monitored process ends, after cleaning up all workloads.
 """
 
 import asyncio
 import gc
 import logging
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from setpoint.server.request.extension import Extension
     from setpoint.workload.process.identity import Identity
 
-_LOOK_SECONDS = 0.02
-
 _log = logging.getLogger(__name__)
 
 
@@ -49,7 +46,9 @@ _log = logging.getLogger(__name__)
     "--tls-cert-thumbprint", metavar="TEXT", default="", help="Windows only: use the certificate files instead."
 )
 @click.option("-r", "--root-dir", metavar="DIRECTORY", default="", help="Base directory of relative paths.")
-@click.option("--detach", is_flag=True, help="Run in the background; return when the server is ready.")
+@click.option(
+    "--detach", is_flag=True, help="Run in the background; return at once. The kubeconfig is written when ready."
+)
 @click.option("--server-only", is_flag=True, help="Serve the API without controllers; run them with `run-controllers`.")
 @click.option("--workload-id", metavar="ID", default=None, help="ID under which persistent resources are recorded.")
 @runtime_option
@@ -64,12 +63,16 @@ def start_apiserver(**flags: Any) -> None:
     variables.workload_id(flags["workload_id"], os.environ)
     watched = monitored(flags)
     if flags["detach"]:
-        _detach(click.get_current_context(), kubeconfig)
+        _detach(click.get_current_context())
         return
     diagnostics.set_up(flags["verbosity"], os.environ)
     # Startup creates hardly any garbage.
     gc.disable()
-    sys.exit(process.run(lambda stop: _run(kubeconfig, watched, flags, stop)))
+    try:
+        sys.exit(process.run(lambda stop: _run(kubeconfig, watched, flags, stop)))
+    except Failure as failure:
+        diagnostics.report(failure, os.environ)
+        raise
 
 
 async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str, Any], stop: asyncio.Event) -> None:
@@ -150,8 +153,8 @@ async def _install(plane: "ControlPlane") -> None:
         await install(client)
 
 
-def _detach(context: click.Context, kubeconfig: Path) -> None:
-    """Starts this command as a detached process, and waits until that one is ready or fails."""
+def _detach(context: click.Context) -> None:
+    """Starts this command as a detached process."""
     command = [sys.executable, "-m", "setpoint.cli.dcp", "start-apiserver"]
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
@@ -161,15 +164,4 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
         command += [] if value is True else [str(value)]
     if verbosity := context.meta.get(diagnostics.VERBOSITY):
         command[3:3] = ["--verbosity", verbosity]
-    # The output after the start is not read, and goes to a temporary file.
-    with tempfile.TemporaryFile() as output:
-        started = detached_process.start(command, stderr=output)
-        while not kubeconfig.exists():
-            try:
-                started.wait(_LOOK_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-            output.seek(0)
-            text = output.read().decode(errors="replace").strip().removeprefix("Error: ")
-            raise Failure(text or f"exited with code {started.returncode}")
-    detached_process.stop_tracking(started)
+    detached_process.stop_tracking(detached_process.start(command))

@@ -87,5 +87,5 @@ def workload_settings(folder: Path, root: Path, flags: Mapping[str, Any]) -> "Wo
         working_directory=root,
         workload_id=workload_id(flags["workload_id"], os.environ),
         container_runtime=flags["container_runtime"] or "",
-        parks_connections=True,
+        as_dcp=True,
     )

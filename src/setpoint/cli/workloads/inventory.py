@@ -21,6 +21,7 @@ from setpoint.workload.kinds.api_names import (
     TASK,
     VERSION,
 )
+from setpoint.workload.proxy.addresses import in_url
 from setpoint.workload.service_producers import listen_error, serves, template_of
 
 # The kinds of parts, in the order in which names are searched.
@@ -179,11 +180,11 @@ def url_of(service: Object, producer: Object | None = None) -> str:
     if not address or not port:
         return ""
     scheme = meta.annotations(service).get(SCHEME) or _guessed(service, producer)
-    return f"{scheme}://{f'[{address}]' if ':' in address else address}:{port}"
+    return f"{scheme}://{in_url(address)}:{port}"
 
 
 def _guessed(service: Object, producer: Object | None) -> str:
-    if service["spec"].get("protocol") == "UDP":
+    if service["spec"].get("protocol", "").upper() == "UDP":
         return "udp"
     probes = (producer or {}).get("spec", {}).get("healthProbes") or ()
     return "http" if any(probe.get("type") == "HTTP" for probe in probes) else "tcp"

@@ -1,5 +1,5 @@
-"""Writes certificates as files for a process: each by its thumbprint, with the link that OpenSSL expects, and all in a
-bundle."""
+"""Writes certificates as files for a process: each by its thumbprint, with the link that OpenSSL expects, in one
+directory, and all in a bundle beside that directory, as DCP does."""
 
 import os
 import shutil
@@ -14,8 +14,8 @@ BUNDLE = "cert.pem"
 
 
 def write_certificates(directory: Path, certificates: Object) -> tuple[str, ...]:
-    """Writes the files of a `pemCertificates` and replaces the files in the directory. Returns the errors of skipped
-    certificates. Raises StartError."""
+    """Writes the files of a `pemCertificates` and replaces the files in the directory; the bundle is in the parent
+    directory. Returns the errors of skipped certificates. Raises StartError."""
     try:
         found = certificate_files(certificates)
         shutil.rmtree(directory, ignore_errors=True)
@@ -24,7 +24,7 @@ def write_certificates(directory: Path, certificates: Object) -> tuple[str, ...]
             write_private(directory / name, text.encode())
         for name, target in found.links.items():
             os.symlink(target, directory / name)
-        write_private(directory / BUNDLE, found.bundle.encode())
+        write_private(directory.parent / BUNDLE, found.bundle.encode())
     except CertificateError as error:
         raise StartError("InvalidCertificate", str(error), "correct the certificate, or set continueOnError") from None
     except OSError as error:

@@ -15,9 +15,10 @@ from setpoint.objects.errors import AlreadyExists, Conflict, NotFound
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import GROUP, VERSION
 from setpoint.workload.kinds.endpoint import Endpoint
+from setpoint.workload.proxy.addresses import in_url
 
 # The address at which a server is reached that listens on all addresses.
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "[::]": "::1"}
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "[::]": "[::1]"}
 
 
 class ServiceAddress(NamedTuple):
@@ -37,7 +38,11 @@ async def serve(ctx: Context, owner: Object, served: Mapping[str, ServiceAddress
             with suppress(NotFound):
                 await ctx.client.delete(Endpoint, name)
     for service, (address, port) in served.items():
-        spec: Object = {"serviceName": service, "address": _ANYWHERE.get(address, address) or "localhost", "port": port}
+        spec: Object = {
+            "serviceName": service,
+            "address": in_url(_ANYWHERE.get(address, address)) or "localhost",
+            "port": port,
+        }
         found = await _found(ctx, _name(owner, service))
         if found is None or not _is_of(found, owner) or any(found["spec"].get(key) != spec[key] for key in spec):
             await _put(ctx, _endpoint(_name(owner, service), owner, spec), found)

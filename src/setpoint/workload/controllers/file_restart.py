@@ -136,7 +136,7 @@ class FileWatching:
         first = os.path.relpath(files[0], found.directory)
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         why = f"{first}{more} changed"
-        self._machine.logs.note(found.uid, why)
+        self._machine.logs.note(found.uid, why, kind)
         self._restarts[kind].restart(name, why, rebuild=found.spec.action == "Rebuild")
 
     def _discard(self, kind: str, name: str) -> None:

@@ -26,7 +26,7 @@ from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.endpoint import Endpoint
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.service import EffectiveAddress, Service, ServiceSpec, ServiceStatus
-from setpoint.workload.proxy.addresses import IPV4, AddressMode, NoAddressError, place_of
+from setpoint.workload.proxy.addresses import IPV4, AddressMode, NoAddressError, in_url, place_of, plain
 from setpoint.workload.proxy.balance import Backend, Balancing
 from setpoint.workload.proxy.ports import UDP, PortBusyError, Ports
 from setpoint.workload.proxy.refusal import Unserved
@@ -60,7 +60,7 @@ class _Serving:
         """Returns True if the proxy listens at the address and protocol of the spec."""
         return all(
             getattr(self.spec, name) == getattr(spec, name)
-            for name in ("address", "port", "protocol", "address_allocation_mode")
+            for name in ("address", "port", "transport", "address_allocation_mode")
         )
 
 
@@ -125,7 +125,7 @@ class Services:
             owners = tree["metadata"].get("ownerReferences") or ()
             healthy = all(self._is_well(ctx, owner) for owner in owners)
             spec = tree["spec"]
-            yield Backend(spec["address"], spec["port"], tree["metadata"]["name"], healthy)
+            yield Backend(plain(spec["address"]), spec["port"], tree["metadata"]["name"], healthy)
 
     def _is_well(self, ctx: Context, owner: Object) -> bool:
         kind = _PRODUCERS.get(owner["kind"])
@@ -145,13 +145,13 @@ class Services:
         await self._end(name)
         owner = self._owner(name)
         place = place_of(AddressMode(spec.address_allocation_mode), spec.address, owner)
-        reserved = self._ports.reserve(owner, spec.protocol, place.addresses, spec.port or None)
+        reserved = self._ports.reserve(owner, spec.transport, place.addresses, spec.port or None)
         clock, ids = self._machine.clock, self._machine.ids
         proxy: TCPProxy | UDPProxy
-        if spec.protocol == UDP:
+        if spec.transport == UDP:
             proxy = UDPProxy(clock, ids, Balancing(spec.balancing))
         else:
-            reason = None if self._machine.parks_connections else partial(self._unserved, name)
+            reason = None if self._machine.as_dcp else partial(self._unserved, name)
             drain = spec.drain_timeout.total_seconds()
             proxy = TCPProxy(clock, ids, Balancing(spec.balancing), drain, reason, self._refused)
         addresses = [each.getsockname()[0] for each in reserved.sockets]
@@ -219,7 +219,7 @@ class Services:
     def _report_proxyless(self, ctx: Context, obj: Service, backends: list[Backend]) -> None:
         """Reports the address of the spec or of the first Endpoint."""
         first = backends[0] if backends else None
-        address = obj.spec.address or (first.address if first is not None else "")
+        address = obj.spec.address or (in_url(first.address) if first is not None else "")
         port = obj.spec.port or (first.port if first is not None else 0)
         ctx.status.put(
             ServiceStatus(

@@ -210,7 +210,7 @@ class IdeRunner:
                 sink = session.stderr if is_error else session.stdout
                 sink.write((text if text.endswith("\n") else f"{text}\n").encode())
             case messages.SessionMessage():
-                self._logs.note(session.uid, f"message of the IDE: {message}")
+                self._logs.note(session.uid, f"message of the IDE: {message}", "Executable")
             case messages.SessionTerminated(exit_code=code):
                 self._end(session, code)
 

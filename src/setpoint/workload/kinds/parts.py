@@ -38,7 +38,8 @@ PortOrAny: TypeAlias = Annotated[Int32, NoDefault(), Minimum(0), Maximum(65535)]
 # A duration in Go's format. The `duration` format alone accepts more than Go's parser, e.g. signs and weeks.
 Span: TypeAlias = Annotated[Duration, Pattern(r"^([0-9]+(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h))+$"), MaxLength(32)]
 
-Protocol: TypeAlias = Literal["TCP", "UDP"]
+# Clients of DCP write protocols in any of these forms.
+Protocol: TypeAlias = Literal["TCP", "UDP", "tcp", "udp", "Tcp", "Udp"]
 ExecutableMode: TypeAlias = Literal["session", "persistent", "cleanup"]
 ContainerMode: TypeAlias = Literal["session", "persistent", "existing", "cleanup"]
 Mode: TypeAlias = ContainerMode

@@ -44,6 +44,11 @@ class ServiceSpec(KindModel):
     drain_timeout: Span = Duration(seconds=30)
     """The time that connections to a deleted Endpoint may continue."""
 
+    @property
+    def transport(self) -> str:
+        """The protocol in upper case."""
+        return self.protocol.upper()
+
 
 class EffectiveAddress(KindModel):
     """An address and port on which the proxy listens."""

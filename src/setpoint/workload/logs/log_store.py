@@ -17,6 +17,7 @@ from setpoint.workload.logs.attempts import Attempts, Window
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
 from setpoint.workload.logs.file_follower import FollowedFile
 from setpoint.workload.logs.log_reader import read
+from setpoint.workload.logs.note_line import INFO, Note, NoteLine, plain_line
 from setpoint.workload.logs.options import LogOptions
 
 SYSTEM = "system"
@@ -43,8 +44,9 @@ class Log:
 class LogStore:
     """The logs of a control plane. The files of the last `kept` deleted objects are kept, for later analysis."""
 
-    def __init__(self, directory: Path, clock: Clock, *, kept: int = 0) -> None:
+    def __init__(self, directory: Path, clock: Clock, *, kept: int = 0, note_line: NoteLine = plain_line) -> None:
         self._directory, self._clock, self._kept = directory, clock, kept
+        self._note_line = note_line
         self._removed: deque[Path] = deque()
         self._logs: dict[str, Log] = {}
         # The captures with held notes, and the task that writes them.
@@ -105,7 +107,7 @@ class LogStore:
                 found.setdefault(path.parent.name, []).append(source)
         return found
 
-    def note(self, uid: str, text: str) -> None:
+    def note(self, uid: str, text: str, kind: str = "", level: str = INFO) -> None:
         """Writes a line of the control plane about an object to the log `system`."""
         log = self.of(uid)
         found = log.tracks.get(SYSTEM)
@@ -113,7 +115,7 @@ class LogStore:
             found = log.tracks[SYSTEM] = Capture(log.directory, SYSTEM, self._clock)
             log.news.set()
         if isinstance(found, Capture):
-            found.buffer(text.encode() + b"\n")
+            found.buffer(self._note_line(Note(text, kind, level), self._clock.now()).encode() + b"\n")
             self._noted.add(found)
             if self._flushing is None or self._flushing.done():
                 self._flushing = asyncio.ensure_future(self._flush())

@@ -25,7 +25,8 @@ class Command(NamedTuple):
     relative path with a slash starts at `directory`.
 
     `cookie` marks the process and its descendants (see `Processes.cookie`). A process with `keep` survives the control
-    plane. The guardian uses the signal and the grace period if it must stop the process on its own.
+    plane. The guardian uses the signal and the grace period if it must stop the process on its own. With
+    `exact_env`, the environment has no cookie: the tree of the process is then found by parents and sessions only.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Command(NamedTuple):
     keep: bool = False
     stop_signal: int = STOP_SIGNAL
     grace: float = STOP_GRACE
+    exact_env: bool = False
 
 
 class Exit(NamedTuple):

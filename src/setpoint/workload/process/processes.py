@@ -230,7 +230,7 @@ class Processes:
     def _payload(self, start: _Start) -> int:
         command = start.command
         own = [command.cookie] if command.keep else [*self._inherited, command.cookie]
-        environment = {**command.env, COOKIE: " ".join(own)}
+        environment = command.env if command.exact_env else {**command.env, COOKIE: " ".join(own)}
         data = marshal.dumps(
             (
                 os.fsencode(start.program),

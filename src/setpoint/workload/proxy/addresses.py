@@ -46,14 +46,14 @@ def place_of(mode: AddressMode, address: str, owner: str, resolve: Resolve | Non
         case AddressMode.IPV4_ZERO_ONE:
             return ListenAddresses((IPV4,), IPV4)
         case AddressMode.IPV6_ZERO_ONE:
-            return ListenAddresses((IPV6,), IPV6)
+            return ListenAddresses((IPV6,), in_url(IPV6))
         case AddressMode.IPV4_LOOPBACK:
             own = loopback_of(owner)
             return ListenAddresses((own,), own)
         case AddressMode.IPV4_ALL_INTERFACES:
             return ListenAddresses(("0.0.0.0",), IPV4)
         case AddressMode.IPV6_ALL_INTERFACES:
-            return ListenAddresses(("::",), IPV6)
+            return ListenAddresses(("::",), in_url(IPV6))
         case AddressMode.ALL_INTERFACES:
             return ListenAddresses(("0.0.0.0", "::"), LOCALHOST)
         case _:
@@ -63,14 +63,24 @@ def place_of(mode: AddressMode, address: str, owner: str, resolve: Resolve | Non
 
 def _requested_addresses(address: str, resolve: Resolve) -> ListenAddresses:
     try:
-        found = ipaddress.ip_address(address.strip("[]"))
+        found = ipaddress.ip_address(plain(address))
     except ValueError:
         addresses = tuple(resolve(address))
         if not addresses:
             raise NoAddressError(f"unknown host {address}: use localhost, or an IP address") from None
         return ListenAddresses(addresses, address)
     shown = {"0.0.0.0": IPV4, "::": IPV6}.get(str(found), str(found))
-    return ListenAddresses((str(found),), shown)
+    return ListenAddresses((str(found),), in_url(shown))
+
+
+def in_url(address: str) -> str:
+    """Returns an address in the form of a URL, which DCP uses everywhere: IPv6 addresses are in brackets."""
+    return f"[{address}]" if ":" in address and not address.startswith("[") else address
+
+
+def plain(address: str) -> str:
+    """Returns an address without the brackets of an IPv6 address."""
+    return address[1:-1] if address.startswith("[") and address.endswith("]") else address
 
 
 def is_local_name(address: str) -> bool:

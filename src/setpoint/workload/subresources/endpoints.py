@@ -24,7 +24,7 @@ class WorkloadEndpoints:
         attached = attach.AttachEndpoint(lambda: self.workloads)
         executed = container_exec.ExecEndpoint(lambda: self.workloads)
         return (
-            *(Extension(GROUP, _PLURALS[kind], log.NAME, {"get": logs.get}) for kind in log.SOURCES),
+            *(Extension(GROUP, _PLURALS[kind], log.NAME, {"get": logs.get}) for kind in log.ABSENT),
             *(
                 Extension(GROUP, _PLURALS[kind], attach.NAME, {"get": attached.connect, "create": attached.connect})
                 for kind in ("Executable", "Container", "ContainerExec")

@@ -21,7 +21,7 @@ from setpoint.workload.kinds.container import DONE
 from setpoint.workload.kinds.executable import FINAL
 from setpoint.workload.logs.external_log import ExternalLogs
 from setpoint.workload.logs.options import parse
-from setpoint.workload.subresources.log import NAME, SOURCES, LogStream, check
+from setpoint.workload.subresources.log import ABSENT, NAME, TEXT, LogStream, check
 
 _OVER = frozenset({*FINAL, *DONE})
 
@@ -35,7 +35,7 @@ class ExternalLogSubresource:
     @property
     def extensions(self) -> Sequence[Extension]:
         """The extensions of the server."""
-        return [Extension(GROUP, f"{kind.lower()}s", NAME, {"get": self.get}) for kind in SOURCES]
+        return [Extension(GROUP, f"{kind.lower()}s", NAME, {"get": self.get}) for kind in ABSENT]
 
     async def get(self, context: Context, resource: Resource) -> Response:
         """Returns the requested log. Raises BadRequest, NotFound or ServiceUnavailable."""
@@ -50,8 +50,10 @@ class ExternalLogSubresource:
             )
         tree = resource.item(await read(context, resource))
         check(resource.kind, tree, options)
+        if options.source in ABSENT[resource.kind]:
+            return Response(200, TEXT, b"")
         pieces = self._logs.read(meta.uid(tree), options, partial(_is_over, context, resource, meta.uid(tree)))
-        return Response(200, "text/plain; charset=utf-8", LogStream(pieces))
+        return Response(200, TEXT, LogStream(pieces))
 
 
 async def _is_over(context: Context, resource: Resource, uid: str) -> bool:

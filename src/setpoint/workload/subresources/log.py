@@ -21,13 +21,11 @@ from setpoint.workload.logs.options import LogOptions, parse
 from setpoint.workload.logs.selected_lines import MOST_LOGS, LogOf, selected
 from setpoint.workload.subresources.presence import present
 
-_PROCESS = ("stdout", "stderr", "system", "all")
-SOURCES: Mapping[str, tuple[str, ...]] = {
-    "Executable": _PROCESS,
-    "ContainerExec": _PROCESS,
-    "Container": ("stdout", "stderr", "startup_stdout", "startup_stderr", "system", "all"),
-}
+_STARTUP = frozenset(("startup_stdout", "startup_stderr"))
+# The logs that the objects of a kind never have. Clients of DCP read them for every kind, and get an empty log.
+ABSENT: Mapping[str, frozenset[str]] = {"Executable": _STARTUP, "ContainerExec": _STARTUP, "Container": frozenset()}
 NAME = "log"
+TEXT = "text/plain; charset=utf-8"
 
 
 class LogEndpoint:
@@ -42,14 +40,16 @@ class LogEndpoint:
         options = parse({name: values[-1] for name, values in context.query.items()})
         tree = resource.item(await read(context, resource))
         check(resource.kind, tree, options)
+        if options.source in ABSENT[resource.kind] and "with" not in context.query:
+            return Response(200, TEXT, b"")
         others = await _others(context, options)
         if options.selects_attempt:
             for each in (tree, *others):
                 store.of(meta.uid(each)).attempts.window(options.attempt, previous=options.previous)
         if not others and not options.selects_lines:
-            return Response(200, "text/plain; charset=utf-8", LogStream(store.read(meta.uid(tree), options)))
+            return Response(200, TEXT, LogStream(store.read(meta.uid(tree), options)))
         logs = [LogOf(meta.uid(each), meta.name(each)) for each in (tree, *others)]
-        kind = "application/x-ndjson" if options.format == "json" else "text/plain; charset=utf-8"
+        kind = "application/x-ndjson" if options.format == "json" else TEXT
         return Response(200, kind, LogStream(selected(store, logs, options, context.services.clock)))
 
 
@@ -77,10 +77,8 @@ async def _others(context: Context, options: LogOptions) -> list[Object]:
 
 
 def check(kind: str, tree: Object, options: LogOptions) -> None:
-    """Raises BadRequest if an object does not have the requested log."""
+    """Raises BadRequest if the log of an object cannot be read."""
     name = f"{kind} {meta.name(tree)}"
-    if options.source not in SOURCES[kind]:
-        raise BadRequest(f"source: {name} has no log {options.source!r}; available: {', '.join(SOURCES[kind])}")
     if options.source == "system":
         return
     if meta.is_being_deleted(tree):

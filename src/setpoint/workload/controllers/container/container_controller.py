@@ -33,9 +33,20 @@ from setpoint.workload.runtime import Machine
 
 FINALIZER = FINALIZERS["Container"]
 # Actions of the engine after which the status of a container may change.
-_NEWS = frozenset(
-    ("start", "restart", "die", "stop", "destroy", "pause", "unpause", "oom", "health_status", "rename", "update")
+_ACTIONS = (
+    "start",
+    "restart",
+    "die",
+    "stop",
+    "destroy",
+    "pause",
+    "unpause",
+    "oom",
+    "health_status",
+    "rename",
+    "update",
 )
+_NEWS = frozenset((*(("container", each) for each in _ACTIONS), ("network", "connect"), ("network", "disconnect")))
 # The requeue delay while a container stops; its end reconciles earlier.
 _STOPPING_SECONDS = 60.0
 
@@ -101,14 +112,10 @@ class Containers:
 
     def _on_engine_event(self, event: Told | None) -> None:
         """Handles an event of the engine, or a change of the engine's availability."""
-        if isinstance(event, Event) and (event.kind != "container" or event.action not in _NEWS):
+        if isinstance(event, Event) and (event.kind, event.action) not in _NEWS:
             return
         for name, workload in self._states.items():
-            if (
-                not isinstance(event, Event)
-                or event.id == workload.id
-                or (not workload.id and event.name == workload.awaits)
-            ):
+            if not isinstance(event, Event) or _concerns(event, workload):
                 workload.stale = True
                 self.wake(name)
 
@@ -236,6 +243,13 @@ class Containers:
                 found = links.served(tree, workload.seen, engine)
         workload.served |= found.keys()
         await serve(ctx, tree, found, workload.served)
+
+
+def _concerns(event: Event, workload: ContainerWorkload) -> bool:
+    """Returns True if the state of a container may change with an event."""
+    if event.kind == "network":
+        return bool(workload.id) and event.attributes.get("container") == workload.id
+    return event.id == workload.id or (not workload.id and event.name == workload.awaits)
 
 
 def _whole_seconds(spec: ContainerSpec) -> int:

@@ -36,14 +36,16 @@ async def wanted(
     spec, lookup = obj.spec, Lookup(ctx.lookup)
     waiting = [*map(str, waiting_for(tree, lookup.object)), *await _volumes(ctx, spec)]
     if waiting:
-        state: ContainerState = "Starting" if workload.restarts else "Pending"
+        # As in DCP, a workload starts while it waits for values; `dependsOn` is an addition.
+        state: ContainerState = "Starting" if workload.restarts or not spec.depends_on else "Pending"
         return Blocked(state, "WaitingForDependencies", f"waits for {'; '.join(waiting)}")
     mode = spec.effective_mode
     if mode != "session" and (holder := machine.records.acquire(KIND, spec.container_name)):
         return Blocked("Pending", "HeldElsewhere", f"{holder} manages this container: stop it, or wait", _HELD_SECONDS)
     try:
-        env = environment(tree, ambient={}, read=machine.read, lookup=lookup)
-        args = arguments(spec.args, tree, lookup)
+        tolerated = machine.tolerated(KIND, workload.uid)
+        env = environment(tree, ambient={}, read=machine.read, lookup=lookup, tolerate=tolerated)
+        args = arguments(spec.args, tree, lookup, tolerated)
     except NotYet as needs:
         return Blocked("Starting", "WaitingForValues", str(needs))
     except EnvironmentProblem as problem:

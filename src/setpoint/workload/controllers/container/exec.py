@@ -192,8 +192,10 @@ class ContainerExecs:
             return
         tree: Object = {**tree_of(obj), "kind": "ContainerExec"}
         try:
-            env = environment(tree, ambient={}, read=self._machine.read, lookup=lookup, context=container)
-            args = arguments(obj.spec.args, container, lookup)
+            tolerated = self._machine.tolerated("ContainerExec", obj.metadata.uid or "")
+            read = self._machine.read
+            env = environment(tree, ambient={}, read=read, lookup=lookup, context=container, tolerate=tolerated)
+            args = arguments(obj.spec.args, container, lookup, tolerated)
         except NotYet as needs:
             self._set_state(run, "", "WaitingForValues", str(needs))
             return

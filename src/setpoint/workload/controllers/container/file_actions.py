@@ -188,7 +188,7 @@ class FileActionControl:
         rule = known.rules[index]
         if not rule.is_sync:
             why = f"{_named(files, self._machine)} changed"
-            self._machine.logs.note(known.uid, why)
+            self._machine.logs.note(known.uid, why, "Container")
             self._containers.restart(name, why, rebuild=rule.action.action == "Rebuild")
             return
         known.pending[index] |= dict.fromkeys(files)
@@ -291,7 +291,7 @@ class FileActionControl:
         for index, files in done.items():
             rule = known.rules[index]
             known.last = f"{_named(files, self._machine)} copied to {rule.action.target}"
-            self._machine.logs.note(known.uid, known.last)
+            self._machine.logs.note(known.uid, known.last, "Container")
             if rule.action.action == "SyncAndRestart":
                 restart = f"{_named(files, self._machine)} changed"
             elif rule.action.exec is not None:
@@ -299,7 +299,7 @@ class FileActionControl:
                 if code:
                     text = " ".join(rule.action.exec.command)
                     known.problem = "ExecFailed", f"{text} failed after a sync: {output or f'exit code {code}'}"
-                    self._machine.logs.note(known.uid, known.problem[1])
+                    self._machine.logs.note(known.uid, known.problem[1], "Container")
         if restart:
             self._containers.restart(name, restart)
 

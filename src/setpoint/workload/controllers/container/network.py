@@ -221,9 +221,11 @@ class ContainerNetworks:
                 trouble.append(f"container {container[:12]} cannot be connected: {error_text(error)}")
                 continue
             known.connected[container] = aliases
+            self._machine.engines.connection_changed(found.id, container)
         for container in known.connected.keys() - wanted.keys():
             await _disconnect(engine, found.id, container)
             del known.connected[container]
+            self._machine.engines.connection_changed(found.id, container)
         return "; ".join(trouble)
 
     async def _clean_up(self, ctx: Context, obj: ContainerNetwork, known: _NetworkState) -> None:

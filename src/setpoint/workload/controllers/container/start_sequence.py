@@ -162,13 +162,12 @@ class ContainerStart:
         if found.labels.get(labels.LIFECYCLE_KEY) == key.key and found.status != "created" and not workload.rebuild:
             note = "was taken over" if found.is_running else "of an earlier session is restarted"
             if found.id != workload.id:
-                self._machine.logs.note(workload.uid, f"container {found.name} {note}")
+                self._machine.logs.note(workload.uid, f"container {found.name} {note}", KIND)
             return found
         changed = difference(_parts(found), _short(key.parts))
         what = ", ".join(changed) or ("its key" if found.status != "created" else "it was never started; nothing")
-        self._machine.logs.note(
-            workload.uid, f"container {found.name} differs from the spec and is recreated: {what} changed"
-        )
+        message = f"container {found.name} differs from the spec and is recreated: {what} changed"
+        self._machine.logs.note(workload.uid, message, KIND)
         await self._remove(found)
         return None
 

@@ -327,7 +327,7 @@ class ContainerStateMachine:
 
     def _note(self, workload: ContainerWorkload, text: str) -> None:
         _log.debug("container %s: %s", workload.name, text)
-        self._machine.logs.note(workload.uid, text)
+        self._machine.logs.note(workload.uid, text, KIND)
 
     async def _with_output(self, workload: ContainerWorkload, text: str) -> str:
         """Returns the text with the end of the container's output, if the exit code is not 0."""

@@ -36,6 +36,7 @@ from setpoint.workload.kinds.container_network_tunnel_proxy import (
     TunnelStatus,
 )
 from setpoint.workload.kinds.service import Service
+from setpoint.workload.proxy.addresses import plain
 from setpoint.workload.proxy.balance import Backend
 from setpoint.workload.proxy.ports import UDP
 from setpoint.workload.proxy.tcp import TCPProxy
@@ -204,13 +205,13 @@ class TunnelProxies:
             status = server.status if server is not None else None
             port = status.effective_port if status is not None else 0
             there = known.tunnels.get(name)
-            if there is not None and server is not None and there.protocol != server.spec.protocol:
+            if there is not None and server is not None and there.protocol != server.spec.transport:
                 await known.tunnels.pop(name).proxy.close()
             if name not in known.tunnels:
                 if server is None or not port:
                     continue  # not published yet: the Service's port may become known and be free
                 try:
-                    known.tunnels[name] = await self._tunnel(gateway, server.spec.protocol, port)
+                    known.tunnels[name] = await self._tunnel(gateway, server.spec.transport, port)
                 except OSError as error:
                     known.failed[name] = f"tunnel {name} cannot listen at {gateway}: {error.strerror or error}"
                     again = _AGAIN_SECONDS
@@ -231,7 +232,7 @@ class TunnelProxies:
     def _lead(self, listening: _Listening, tunnel: Tunnel, address: str, port: int) -> None:
         """Forwards a tunnel to the address of its Service."""
         known = bool(address and port)
-        listening.proxy.set_backends([Backend(address, port, tunnel.server_service_name)] if known else [])
+        listening.proxy.set_backends([Backend(plain(address), port, tunnel.server_service_name)] if known else [])
         listening.state = "Ready" if known else "NotReady"
         listening.message = "" if known else _pending_message(tunnel)
 
@@ -282,10 +283,10 @@ def _same(one: TunnelStatus, other: TunnelStatus) -> bool:
 def _fault(tunnel: Tunnel, server: Service | None, client: Service | None) -> str:
     """Returns a message if the Services of a tunnel are invalid. Missing Services are not an error: they may be created
     later."""
-    if server is not None and client is not None and server.spec.protocol != client.spec.protocol:
+    if server is not None and client is not None and server.spec.transport != client.spec.transport:
         return (
-            f"tunnel {tunnel.name}: Service {tunnel.server_service_name} is {server.spec.protocol} and Service "
-            f"{tunnel.client_service_name} {client.spec.protocol}: use the same protocol for both"
+            f"tunnel {tunnel.name}: Service {tunnel.server_service_name} is {server.spec.transport} and Service "
+            f"{tunnel.client_service_name} {client.spec.transport}: use the same protocol for both"
         )
     if client is not None and client.spec.address_allocation_mode != "Proxyless":
         return (

@@ -203,7 +203,7 @@ class Executables:
         """Ends the children of an ended process that has a successor. Returns True if none of them is left."""
         run = execution.run
         assert run is not None
-        message = execution.ended(run.exited.result())
+        message = execution.ended(run.exited.result(), as_dcp=self._machine.as_dcp)
         is_reported = execution.ending is not None
         execution.left_behind = run if run.running is not None else None
         if not has_successor(obj, execution) or self._is_ended(obj.spec, execution):
@@ -228,7 +228,7 @@ class Executables:
             error = execution.stopping.exception()
             left = str(error) if error is not None else execution.stopping.result()
             execution.stopping = None
-        message = execution.ended(run.exited.result())
+        message = execution.ended(run.exited.result(), as_dcp=self._machine.as_dcp)
         execution.run = None
         self._machine.logs.end(execution.uid)
         if left:
@@ -270,15 +270,18 @@ class Executables:
         lookup = Lookup(ctx.lookup)
         if waiting := waiting_for(tree, lookup.object):
             reason, message = self._waits(tree, waiting)
-            self._set_state(execution, "Starting" if execution.restarts else "", reason, message)
+            # As in DCP, a workload starts while it waits for values; `dependsOn` is an addition.
+            is_starting = execution.restarts or not spec.depends_on
+            self._set_state(execution, "Starting" if is_starting else "", reason, message)
             return None
         try:
             serving = producers(tree)
             self._reserve(execution, serving, lookup)
             lookup = Lookup(ctx.lookup, {service: each.port for service, each in execution.ports.items()})
             inherited = self._machine.environ if spec.inherits else {}
-            env = environment(tree, ambient=inherited, read=self._machine.read, lookup=lookup)
-            args = arguments(spec.args, tree, lookup)
+            tolerated = self._machine.tolerated(KIND, execution.uid)
+            env = environment(tree, ambient=inherited, read=self._machine.read, lookup=lookup, tolerate=tolerated)
+            args = arguments(spec.args, tree, lookup, tolerated)
         except NotYet as waiting:
             self._set_state(execution, "Starting", "WaitingForValues", str(waiting))
             return None
@@ -308,7 +311,7 @@ class Executables:
             if service is None:
                 continue  # templates that need the port wait for the Service
             owner = self._machine.port_owner("Executable", execution.name, producer.service)
-            protocol = service["spec"].get("protocol", TCP)
+            protocol = service["spec"].get("protocol", TCP).upper()
             execution.ports[producer.service] = self._machine.ports.reserve(owner, protocol, ["127.0.0.1", "::1"])
 
     async def _start(self, obj: Executable, execution: Execution, args: list[str]) -> float | None:
@@ -443,7 +446,7 @@ class Executables:
 
     def _note(self, execution: Execution, text: str) -> None:
         _log.debug("executable %s: %s", execution.name, text)
-        self._machine.logs.note(execution.uid, text)
+        self._machine.logs.note(execution.uid, text, KIND)
 
     async def _with_output(self, execution: Execution, text: str) -> str:
         """Returns the text with the end of the process's output, if the exit code is not 0."""

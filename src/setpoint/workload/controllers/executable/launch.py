@@ -9,6 +9,7 @@ from setpoint.workload.controllers.executable.persistence import Persistence
 from setpoint.workload.controllers.executable.process_run import ExecutableRun, ProcessRun
 from setpoint.workload.controllers.log_limits import limits_of
 from setpoint.workload.kinds.executable import Executable
+from setpoint.workload.logs.note_line import ERROR
 from setpoint.workload.process.command import Command, StartError
 from setpoint.workload.process.pipes import Sink
 from setpoint.workload.runtime import Machine
@@ -54,7 +55,7 @@ class Launch:
         if obj.spec.pem_certificates is not None:
             directory = self._machine.directory / execution.name / "certs"
             for skipped in write_certificates(directory, obj.spec.pem_certificates.to_json()):
-                self._machine.logs.note(execution.uid, f"skipped: {skipped}")
+                self._machine.logs.note(execution.uid, f"skipped: {skipped}", "Executable", ERROR)
 
     def _command(self, obj: Executable, execution: Execution, args: list[str]) -> Command:
         spec, machine = obj.spec, self._machine
@@ -76,4 +77,5 @@ class Launch:
             keep=keep,
             stop_signal=number,
             grace=spec.stop_timeout.total_seconds(),
+            exact_env=not spec.inherits,
         )

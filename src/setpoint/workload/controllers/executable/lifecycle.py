@@ -12,8 +12,8 @@ from setpoint.workload.process.command import Exit
 from setpoint.workload.proxy.ports import Reservation
 from setpoint.workload.terminal.screen import Screen
 
-# The offset of exit codes for processes ended by a signal, as in shells.
-_SIGNALLED = 128
+# The offset of exit codes for processes ended by a signal, as in shells; and the exit code of all of them in DCP.
+_SIGNALLED, _SIGNALLED_IN_DCP = 128, -1
 
 
 @dataclass
@@ -44,12 +44,12 @@ class Execution(WorkloadState):
         self.release_ports()
         self.ports = {}
 
-    def ended(self, exit: Exit) -> str:  # noqa: A002 - the name of the concept
-        """Takes over the exit of a process. Returns the exit as a message."""
+    def ended(self, exit: Exit, *, as_dcp: bool = False) -> str:  # noqa: A002 - the name of the concept
+        """Takes over the exit of a process. Returns the exit as a message. With `as_dcp`, the exit code is DCP's."""
         self.finished_at = exit.at
         self.close_probing()
         if exit.signal is not None:
-            self.exit_code = _SIGNALLED + exit.signal
+            self.exit_code = _SIGNALLED_IN_DCP if as_dcp else _SIGNALLED + exit.signal
             return f"the process was ended by {_signal_name(exit.signal)}"
         self.exit_code = exit.code
         return (

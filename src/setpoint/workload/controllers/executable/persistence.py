@@ -70,16 +70,17 @@ class Persistence:
         if found.get("key") != key.key:
             changed = difference(found.get("parts") or {}, key.parts)
             what = ", ".join(changed) or "its key"
-            self._machine.logs.note(
-                execution.uid, f"the process of an earlier session differs from the spec and is stopped: {what} changed"
-            )
+            message = f"the process of an earlier session differs from the spec and is stopped: {what} changed"
+            self._machine.logs.note(execution.uid, message, "Executable")
             await self._end(execution.name, found)
             return None
         running = await self._machine.processes.adopt(identity)
         if running is not None:
             running.cookie = found.get("cookie", "")
             self._follow(execution, Path(found["stdout"]), Path(found["stderr"]))
-            self._machine.logs.note(execution.uid, f"process {identity.pid} of an earlier session was taken over")
+            self._machine.logs.note(
+                execution.uid, f"process {identity.pid} of an earlier session was taken over", "Executable"
+            )
         return running
 
     async def _started(self, execution: Execution, command: Command, key: LifecycleKey) -> Running:
