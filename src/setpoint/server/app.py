@@ -61,7 +61,7 @@ class Server:
     ) -> None:
         read_only = self._read_only = serving.read_only
         offline = read_only or serving.offline
-        definitions = Definitions(Converters(conversions, offline=offline), serving.subresources)
+        definitions = Definitions(Converters(conversions, offline=offline), serving.subresources, serving.strategies)
         authorization = self._authorization = Authorization(access.authorizer, aggregates=settings.aggregates_roles)
         # The APIServices of the served versions; those of a server that listens.
         self.api_services = APIServices()
@@ -91,6 +91,7 @@ class Server:
             event_ttl_seconds=settings.event_ttl_seconds,
             history_window_seconds=settings.history_window_seconds,
             offline=offline,
+            shows=serving.shows,
         )
         self.services.measured.append(chain)
         self.services.authenticator.attach(self.services)

@@ -1,7 +1,7 @@
 """The options of an API server, grouped by subject."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from setpoint.server.access.authentication.token_issuer import Issuer
@@ -13,6 +13,8 @@ from setpoint.server.request.observer import Plain
 
 if TYPE_CHECKING:
     from setpoint.server.access.audit.auditor import Auditor
+    from setpoint.server.apiextensions.custom_resources import CustomStrategy
+    from setpoint.server.registry.resource import Resource
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,13 @@ class Serving:
 
     pages: Sequence[Plain] = ()
     """Handlers of paths that are not resources. The first handler that knows a path answers."""
+
+    strategies: Mapping[str, "type[CustomStrategy]"] = field(default_factory=dict)
+    """The rules of custom resources, by group, of groups with rules of their own."""
+
+    shows: "Callable[[Resource], bool] | None" = None
+    """Returns True for the resources that other processes can use and discover; by default all. Requests of this
+    process use all resources."""
 
     read_only: str = ""
     """The reason for which the server only serves the content of its store. The server then rejects every write,

@@ -276,3 +276,16 @@ async def test_replicas_that_crashed_have_not_succeeded(tmp_path: Path) -> None:
         await world.python("next", dependsOn=[needed])
         await counts(world, finished=1)
         await world.ready("Executable", "next", "False", "WaitingForDependencies")
+
+
+async def test_a_set_that_is_deleted_alone_leaves_its_processes_running(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        await make(world, 2)
+        await world.ready("ExecutableReplicaSet", "web")
+        pids = [each["status"]["pid"] for each in await replicas(world)]
+        await world.client.delete(f"{GROUP}/ExecutableReplicaSet", "web", propagation="Orphan")
+        await world.until("ExecutableReplicaSet", "web", lambda tree: tree is None)
+        left = await replicas(world)
+        assert [each["status"]["pid"] for each in left] == pids
+        assert [each["status"]["state"] for each in left] == ["Running", "Running"]
+        assert not any(each["metadata"].get("ownerReferences") for each in left)

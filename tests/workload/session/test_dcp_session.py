@@ -336,3 +336,110 @@ def test_a_second_signal_does_not_wait_for_what_cannot_go(tmp_path: Path) -> Non
         serving.process.terminate()
         serving.process.wait(30)
         assert not serving.kubeconfig.exists()
+
+
+def test_it_serves_the_kinds_of_dcp_and_custom_resources(tmp_path: Path) -> None:
+    kinds = {
+        "containerexecs",
+        "containernetworkconnections",
+        "containernetworks",
+        "containernetworktunnelproxies",
+        "containers",
+        "containervolumes",
+        "endpoints",
+        "executablereplicasets",
+        "executables",
+        "services",
+    }
+    with instance(tmp_path) as serving:
+        groups = {each["name"] for each in serving.ask("GET", "/apis")["groups"]}
+        assert groups == {"usvc-dev.developer.microsoft.com", "apiextensions.k8s.io"}
+        found = {each["name"] for each in serving.ask("GET", GROUP)["resources"]}
+        assert {name for name in found if "/" not in name} == kinds
+        hidden = ("/api/v1/pods", "/api/v1/secrets", "/apis/apps/v1/deployments", "/apis/setpoint.dev/v1/tasks")
+        for path in hidden:
+            with pytest.raises(urllib.error.HTTPError, match="404") as missing:
+                serving.ask("GET", path)
+            missing.value.close()
+        serving.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", WIDGETS)
+        until(lambda: "example.com" in {each["name"] for each in serving.ask("GET", "/apis")["groups"]})
+        widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "size": 1}
+        until(lambda: _created(serving, "/apis/example.com/v1/widgets", widget))
+        # The rules of DCP's kinds are not those of other custom resources.
+        patch = {"size": 2}
+        with pytest.raises(urllib.error.HTTPError, match="415") as unknown:
+            serving.ask("PATCH", "/apis/example.com/v1/widgets/a", patch, "application/strategic-merge-patch+json")
+        unknown.value.close()
+        assert serving.ask("DELETE", "/apis/example.com/v1/widgets/a")["kind"] == "Status"
+
+
+def _created(serving: Instance, path: str, tree: Any) -> bool:
+    try:
+        serving.ask("POST", path, tree)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code == 409
+    return True
+
+
+WIDGETS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Cluster",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+def test_the_kinds_of_dcp_are_patched_and_deleted_as_if_compiled_in(tmp_path: Path) -> None:
+    strategic = "application/strategic-merge-patch+json"
+    with instance(tmp_path) as serving:
+        spec = {**WAITS, "start": False, "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}
+        serving.make("Executable", "web", spec, labels={"a": "1"})
+        patch = {"metadata": {"labels": {"b": "2"}}, "spec": {"env": [{"name": "C", "value": "3"}]}}
+        changed = serving.ask("PATCH", f"{GROUP}/executables/web", patch, strategic)
+        assert changed["metadata"]["labels"] == {"a": "1", "b": "2"}
+        assert changed["spec"]["env"] == [{"name": "C", "value": "3"}]  # DCP's lists have no merge keys
+        with pytest.raises(urllib.error.HTTPError, match=r"400|422") as unknown:
+            serving.ask("PATCH", f"{GROUP}/executables/web", {"spec": {"$patch": "sideways"}}, strategic)
+        unknown.value.close()
+        serving.make("Endpoint", "end", {"serviceName": "api", "address": "localhost", "port": 80})
+        deleted = serving.ask("DELETE", f"{GROUP}/endpoints/end?propagationPolicy=Orphan")
+        assert (deleted["kind"], deleted["metadata"]["name"]) == ("Endpoint", "end")
+        deleted = serving.ask("DELETE", f"{GROUP}/executables/web?propagationPolicy=Foreground")
+        assert (deleted["kind"], deleted["metadata"]["name"]) == ("Executable", "web")
+        assert "foregroundDeletion" not in deleted["metadata"].get("finalizers", [])
+
+
+def test_objects_have_no_defaults_but_are_validated_with_them(tmp_path: Path) -> None:
+    with instance(tmp_path) as serving:
+        made = serving.make("Service", "api", {"protocol": "TCP"})
+        assert made["spec"] == {"protocol": "TCP"}
+        assert serving.state("Service", "api", "NotReady")["effectiveAddress"] == "localhost"
+        made = serving.make("Executable", "web", WAITS)
+        assert made["spec"] == WAITS
+        serving.state("Executable", "web", "Running")
+        for patch in ({"start": False}, {"fallbackExecutionTypes": ["Process"]}):
+            with pytest.raises(urllib.error.HTTPError, match="422") as refused:
+                serving.ask("PATCH", f"{GROUP}/executables/web", {"spec": patch}, "application/merge-patch+json")
+            refused.value.close()
+        for name, spec in (("none", {}), ("zero", {"replicas": 0})):
+            made = serving.make("ExecutableReplicaSet", name, {**spec, "template": {"spec": WAITS}})
+            assert made["spec"] == {"replicas": 0, "template": {"spec": WAITS}}
+            path = f"{GROUP}/executablereplicasets/{name}"
+            status = until(lambda path=path: serving.ask("GET", path).get("status"))
+            counts = {each: status[each] for each in status if each.endswith("Replicas")}
+            assert set(counts.values()) == {0}
+            assert {"observedReplicas", "runningReplicas", "failedReplicas", "finishedReplicas"} <= counts.keys()
+            assert status["healthStatus"] == "Healthy"

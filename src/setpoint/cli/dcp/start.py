@@ -77,6 +77,7 @@ def start_apiserver(**flags: Any) -> None:
 
 async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str, Any], stop: asyncio.Event) -> None:
     from setpoint.cli.dcp.certificate import given_certificate
+    from setpoint.cli.dcp.served_kinds import STRATEGIES, is_shown, is_shown_to_controllers
     from setpoint.cli.dcp.startup_spans import StartupSpans
     from setpoint.objects.ids import SystemIds
     from setpoint.plane import ControlPlane, PlaneError, Serving
@@ -91,7 +92,11 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
         session = stack.enter_context(variables.session(os.environ))
         settings = False if flags["server_only"] else variables.workload_settings(session.folder, root, flags)
         try:
-            serving = Serving(subresources=_logs(session) if flags["server_only"] else ())
+            serving = Serving(
+                subresources=_logs(session) if flags["server_only"] else (),
+                strategies=STRATEGIES,
+                shows=is_shown_to_controllers if flags["server_only"] else is_shown,
+            )
             spans.begin("dcp.startup.api_server.build_config")
             async with ControlPlane("memory", token=token, workloads=settings, serving=serving) as plane:
                 spans.end()

@@ -5,7 +5,7 @@ definition, and replaces the registry. Deleting a definition first deletes its i
 instance completes the deletion of the definition.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -43,10 +43,16 @@ class _Served(NamedTuple):
 class Definitions:
     """The CustomResourceDefinitions of one server."""
 
-    def __init__(self, converters: Converters, extensions: Sequence[Extension] = ()) -> None:
+    def __init__(
+        self,
+        converters: Converters,
+        extensions: Sequence[Extension] = (),
+        strategies: "Mapping[str, type[custom_resources.CustomStrategy]] | None" = None,
+    ) -> None:
         self._services: Services
         self._converters = converters
         self._extensions = extensions
+        self._strategies = strategies or {}
         self._served: dict[str, _Served] = {}
         # All stored definitions by name, and the accepted names by group.
         self._definitions: dict[str, CustomResourceDefinition] = {}
@@ -232,4 +238,5 @@ class Definitions:
         if previous is not None and previous.state == state:
             return previous
         since = int(crd.metadata["resourceVersion"])
-        return _Served(state, custom_resources.resources_of(crd, since, self._converters.of(crd), self._extensions))
+        made = custom_resources.resources_of(crd, since, self._converters.of(crd), self._extensions, self._strategies)
+        return _Served(state, made)

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from setpoint.merge.equality import equal
+from setpoint.merge.strategic import PatchSchema, PatchSchemas
 from setpoint.merge.typed.any import DEDUCED
 from setpoint.merge.typed.node import Type
 from setpoint.merge.types import Types
@@ -13,7 +15,7 @@ from setpoint.objects.errors import APIError
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.lazy import lazy
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.schema.compile import CompiledSchema, compile_schema
 from setpoint.schema.compile.schema_cache import shared_schema
@@ -34,6 +36,7 @@ from setpoint.server.request.extension import Extension, subresources
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 SCALE_KIND = GroupVersionKind("autoscaling", "v1", "Scale")
 _INT32_MAX = 2**31 - 1
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 # The types of compiled schemas: both are immutable, and released together.
@@ -139,12 +142,65 @@ class CustomShape:
         return evaluate_rules(self.compiled, tree, old, found, quick=quick)
 
 
+class UndefaultedShape(CustomShape):
+    """The shape of a custom resource whose defaults are those of its controllers: the server validates an object as if
+    the defaults were set, but does not write them."""
+
+    @lazy
+    def _bare(self) -> CompiledSchema:
+        return shared_schema(_without_defaults(self._version.openapi_schema) or {"type": "object"})
+
+    def normalize(self, tree: Object) -> list[str]:
+        tree["metadata"], unknown = objectmeta.coerce(tree.get("metadata"))
+        dropped = self._bare.normalize(tree)
+        return [*sorted(unknown), *dropped] if unknown else dropped
+
+    def complete(self, tree: Object) -> None:
+        tree["metadata"] = objectmeta.coerce(tree.get("metadata")).metadata
+        self._bare.normalize_numbers(tree)
+
+    def renormalize(self, tree: Object) -> None:
+        tree["metadata"] = objectmeta.coerce(tree.get("metadata"), drop_malformed=True).metadata
+        self._bare.prune(tree)
+
+    def validate(
+        self,
+        tree: Object,
+        old: Object | None,
+        before: list[FieldError],
+        subresource: str = "",
+        *,
+        quick: bool = False,
+        is_other_kind: bool = False,
+    ) -> Verdict:
+        tree, old = self._defaulted(tree), None if old is None else self._defaulted(old)
+        return super().validate(tree, old, before, subresource, quick=quick, is_other_kind=is_other_kind)
+
+    def _defaulted(self, tree: Object) -> Object:
+        found: Object = copy(tree)
+        self.compiled.default(found)
+        return found
+
+
+def _without_defaults(schema: Json) -> Json:
+    """Returns a schema without its defaults; a property may have the name `default`."""
+    if isinstance(schema, list):
+        return [_without_defaults(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: _without_defaults(each) for name, each in schema.items() if name not in ("default", "properties")}
+    if "properties" in schema:
+        found["properties"] = {name: _without_defaults(each) for name, each in schema["properties"].items()}
+    return found
+
+
 class CustomStrategy(Strategy):
     """The rules of custom resources; each version has a strategy with its own subresources and selectable fields."""
 
     keeps_generation = True
     allows_unconditional_update = False
     status_writes_metadata = False
+    make_shape: ClassVar[type[CustomShape]] = CustomShape
 
     def __init__(self, version: Version) -> None:
         subresources = version.subresources
@@ -169,6 +225,28 @@ class CustomStrategy(Strategy):
     def selectable_fields(self) -> Mapping[str, Callable[[Object], str]]:
         fields = SelectableFields(self._fields)
         return {name: partial(_selected, fields, name) for name in fields.names}
+
+
+class CompiledInStrategy(CustomStrategy):
+    """The rules of a custom resource that other servers have compiled in, as DCP's server has its kinds: strategic
+    merge patches are accepted, and replace lists; a DELETE answers with the object, and has no propagation policy,
+    because such a server has no garbage collector; defaults are those of the controllers."""
+
+    returns_deleted_object = True
+    has_dependents = False
+    make_shape = UndefaultedShape
+
+    def __init__(self, version: Version) -> None:
+        super().__init__(version)
+        self._version = version
+
+    @lazy
+    def patch_schema(self) -> PatchSchema:
+        schema = self._version.openapi_schema or {}
+        metadata = {"$ref": f"#/definitions/{_OBJECT_META}"}
+        named = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": metadata}
+        node = {**schema, "properties": {**(schema.get("properties") or {}), **named}}
+        return PatchSchema("Object", node, PatchSchemas(builtin.resolve))
 
 
 def _replica_errors(tree: Object, path: str) -> list[FieldError]:
@@ -203,14 +281,17 @@ def resources_of(
     since: int,
     converter: Converter = NOTHING_BUT_THE_VERSION,
     extensions: Sequence[Extension] = (),
+    strategies: Mapping[str, type[CustomStrategy]] = {},
 ) -> list[Resource]:
     """Returns the resources of an established definition, one for each version. `since` is the revision of the
-    definition. `extensions` are additional subresources of these or all objects."""
+    definition. `extensions` are additional subresources of these or all objects. `strategies` are the rules of groups
+    with rules of their own."""
     names, group = crd.status.accepted_names, crd.spec.group
     stored = str(GroupVersion(group, crd.storage_version() or ""))
     storage = Storage(group, names.plural, crd.spec.scope == "Namespaced", stored, names.kind)
     extended = subresources(extensions, group, names.plural)
     family: dict[str, Resource] = {}
+    strategy = strategies.get(group, CustomStrategy)
     for version in crd.spec.versions:
         resource = Resource(
             group=group,
@@ -219,8 +300,8 @@ def resources_of(
             kind=names.kind,
             namespaced=storage.namespaced,
             storage=storage,
-            make_strategy=partial(CustomStrategy, version),
-            make_shape=partial(CustomShape, version),
+            make_strategy=partial(strategy, version),
+            make_shape=partial(strategy.make_shape, version),
             singular=names.singular,
             list_kind=names.list_kind,
             short_names=names.short_names,

@@ -5,13 +5,16 @@ request sees either the old one or the new one. Documents that are computed from
 are cached on the registry, in `documents`, and so are current as soon as the registry is replaced.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from setpoint.objects.gvk import GroupResource, GroupVersion, GroupVersionKind, version_priority
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.server.registry.resource import Resource
+
+# The key of the restricted registry among the documents.
+_SHOWN = "shown"
 
 
 def _place(resource: Resource) -> tuple[str, str, str]:
@@ -28,6 +31,8 @@ class Registry:
         definitions: Mapping[str, CustomResourceDefinition] | None = None,
     ) -> None:
         self.builtin = builtin
+        # The registry with all resources, of which this one may be a part.
+        self.whole = self
         # All definitions by name, established or not.
         self.definitions = definitions or {}
         # A cache for documents that are computed from this registry.
@@ -47,6 +52,7 @@ class Registry:
         """Returns the registry after a change of one definition, whose resources `before` are replaced by `after`. All
         other resources are reused."""
         made = Registry.__new__(Registry)
+        made.whole = made
         made.builtin, made._builtin = self.builtin, self._builtin
         definitions = dict(self.definitions)
         if definition is None:
@@ -61,6 +67,15 @@ class Registry:
         for resource in after:
             made._custom[_place(resource)] = resource
         return made
+
+    def shown(self, shows: Callable[[Resource], bool]) -> "Registry":
+        """Returns the registry of the resources for which `shows` returns True; the same one for every call."""
+        found: Registry | None = self.documents.get(_SHOWN)
+        if found is None:
+            found = Registry([each for each in self.builtin if shows(each)], list(filter(shows, self.custom)))
+            found.definitions, found.whole = self.definitions, self
+            self.documents[_SHOWN] = found
+        return found
 
     @property
     def custom(self) -> Collection[Resource]:

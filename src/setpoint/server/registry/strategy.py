@@ -23,6 +23,7 @@ from setpoint.objects.times import format_time
 from setpoint.objects.tree import Json, Object
 
 if TYPE_CHECKING:
+    from setpoint.merge.strategic import PatchSchema
     from setpoint.server.registry.kinds.core.service.allocator import Pool
 
 
@@ -74,6 +75,8 @@ class Strategy:
     has_dependents: ClassVar[bool] = True
     # True if a DELETE without a propagation policy orphans the dependents, as for a few older kinds.
     orphans_by_default: ClassVar[bool] = False
+    # The merge rules of strategic merge patches of a custom resource; None if the resource does not support them.
+    patch_schema: "PatchSchema | None" = None
     # True if the first request of a deletion in several steps sets the finalizers of its propagation policy.
     propagates_first: ClassVar[bool] = True
     # The warning for a DELETE without a propagation policy.

@@ -100,6 +100,8 @@ class Services:
     forks: ForkHost | None = field(default=None, repr=False)
     # The reason why the server makes no outbound calls; empty if the server makes them.
     offline: str = ""
+    # Returns True for the resources that other processes can use; None if all.
+    shows: Callable[[Resource], bool] | None = field(default=None, repr=False)
     views: Views = field(init=False, repr=False)
     # Runs long synchronous work in a thread.
     offload: Offload = field(init=False, repr=False)
@@ -292,6 +294,8 @@ class Context:
         self.services = services
         # The registry at the time of the request: one request uses one registry.
         self.registry = services.registry
+        if services.shows is not None and not request.peer.in_process:
+            self.registry = services.registry.shown(services.shows)
         self.request = request
         self.info = info
         self.user = user

@@ -70,7 +70,7 @@ def patch_type(context: Context, resource: Resource) -> str:
     given = context.request.headers.get("content-type", "")
     if given not in _PATCHES:
         given = media_type(context)
-    if resource.is_custom:
+    if resource.is_custom and resource.strategy.patch_schema is None:
         if given not in (JSON_PATCH, MERGE_PATCH, APPLY):
             raise UnsupportedMediaType.of([JSON_PATCH, MERGE_PATCH, APPLY])
     elif given not in _PATCHES:
@@ -152,7 +152,7 @@ def _read_patch(context: Context, resource: Resource, media_type: str, options: 
             lambda live: mergepatch.apply_in_order(live, codec.decode(body), strict=strict),
             apply_again=lambda live: mergepatch.apply(live, codec.decode(body), strict=strict),
         )
-    schema = _patch_schemas()[f"#/definitions/{resource.definition}"]
+    schema = resource.strategy.patch_schema or _patch_schemas()[f"#/definitions/{resource.definition}"]
     whole = _with_integers(tree)
     return Patch(
         lambda live: strategic.merge(live, whole, schema),

@@ -79,7 +79,7 @@ class Repeat:
         self._resource = resource
         self._store = store
         self._observer = observer
-        self._registry = context.registry
+        self._registry = context.registry.whole
         self._prefix = resource.storage.key(context.info.namespace, "")
 
     def read(self, name: str) -> bytes | None:

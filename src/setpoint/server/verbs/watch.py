@@ -92,7 +92,7 @@ class WatchStream:
         self._namespace_uid = ""
         # The part of the past that the user may not read.
         self._past = Past()
-        self._registry = context.registry
+        self._registry = context.registry.whole
         self._follow(resource, form)
 
     def _follow(self, resource: Resource, form: Form) -> None:

@@ -55,8 +55,8 @@ class ExecutableReplicaSetSpec(KindModel):
     """Stops all replicas and keeps their logs; resetting to false starts them again."""
 
 
-class ExecutableReplicaSetStatus(KindModel):
-    """The observed state of an ExecutableReplicaSet."""
+class ExecutableReplicaSetStatus(KindModel, omit_empty=False):
+    """The observed state of an ExecutableReplicaSet. As in DCP, counts of 0 are written."""
 
     observed_replicas: Annotated[Int32, NoDefault()] = 0
     """The number of replicas."""

@@ -21,6 +21,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request, Result
 from setpoint.objects.errors import AlreadyExists, Invalid, NotFound
+from setpoint.objects.metavalidation import ORPHAN
 from setpoint.schema.types import MicroTime, ObjectMeta
 from setpoint.workload.controllers.backoff import next_wait
 from setpoint.workload.controllers.children import OWNER_LABEL, children, delete_all, delete_child
@@ -79,7 +80,7 @@ class ReplicaSets:
             return None
         uid = obj.metadata.uid or ""
         await ctx.load_status()
-        if await ctx.finalize(FINALIZER, partial(delete_all, ctx, [Executable], uid)):
+        if await ctx.finalize(FINALIZER, partial(_clean_up, ctx, obj)):
             return None
         replicas = await children(ctx, Executable, uid)
         known = self._knowledge(obj, replicas)
@@ -224,19 +225,20 @@ class ReplicaSets:
         healthy = sum(each.status is not None and each.status.health_status == "Healthy" for each in active)
         wanted = obj.spec.replicas
         health: HealthStatus = "Healthy" if healthy >= wanted else "Caution" if healthy else "Unhealthy"
-        ctx.status.put(
-            ExecutableReplicaSetStatus(
-                observed_replicas=len(active),
-                running_replicas=states.count("Running"),
-                failed_replicas=states.count("FailedToStart") + states.count("Unknown"),
-                finished_replicas=states.count("Finished") + states.count("Terminated"),
-                succeeded_replicas=len(succeeded),
-                updated_replicas=sum(_hash(each) == hash_ for each in active),
-                last_scale_time=None if known.scaled_at is None else MicroTime.of(known.scaled_at),
-                health_status=health,
-                observed_restart=obeyed,
-            )
+        status = ExecutableReplicaSetStatus(
+            observed_replicas=len(active),
+            running_replicas=states.count("Running"),
+            failed_replicas=states.count("FailedToStart") + states.count("Unknown"),
+            finished_replicas=states.count("Finished") + states.count("Terminated"),
+            succeeded_replicas=len(succeeded),
+            updated_replicas=sum(_hash(each) == hash_ for each in active),
+            health_status=health,
         )
+        if known.scaled_at is not None:
+            status.last_scale_time = MicroTime.of(known.scaled_at)
+        if obeyed:
+            status.observed_restart = obeyed
+        ctx.status.put(status)
         unready = [(each, how_far) for each in active if not (how_far := _progress(each)).ready]
         if problem:
             message = f"{problem}; correct spec.template"
@@ -296,6 +298,13 @@ def _hash(replica: Executable) -> str:
 def _number(replica: Executable) -> int:
     text = _annotation(replica, DISPLAY_NAME).rpartition("-")[2]
     return int(text) if text.isdecimal() else 0
+
+
+async def _clean_up(ctx: Context, obj: ExecutableReplicaSet) -> None:
+    """Deletes the replicas before their set, unless the deletion orphans them: then the garbage collector removes their
+    owner. Raises Requeue until they are deleted."""
+    if ORPHAN not in obj.metadata.finalizers:
+        await delete_all(ctx, [Executable], obj.metadata.uid or "")
 
 
 def _is_active(replica: Executable) -> bool:
