@@ -14,6 +14,7 @@ from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import EMPTY, FieldSet
 from setpoint.merge.managedfields import APPLY, UPDATE, Identifier, Managed, ManagedFieldsError, Managers
 from setpoint.merge.typed import validate
+from setpoint.merge.typed.formatted import wrong_list_finder
 from setpoint.merge.typed.map import MapType
 from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.merge.typed.validate import TypeProblem
@@ -81,6 +82,8 @@ class FieldManager:
         `live` is None for a create. Never fails: if the objects do not match their types or cannot be converted, the
         entries of the live object are kept unchanged.
         """
+        if self._is_custom and (self._has_wrong_list(new) or (live is not None and self._has_wrong_list(live))):
+            return self.unchanged(live, new)
         sent = _entries(new)
         if live is None and sent is None and type(new.get("metadata")) is dict:
             return self._created(new, manager)
@@ -167,6 +170,8 @@ class FieldManager:
             self._check_times(config)
             return self._applied_first(config, fields, manager)
         before = without_entries(live)
+        if self._is_custom and self._has_wrong_list(before):
+            raise self._live_mismatch(before)
         try:
             managers = managedfields.decode(_entries(live))
             if not managers:
@@ -243,6 +248,10 @@ class FieldManager:
     def _identify(self, manager: str, operation: str) -> Identifier:
         version = self._version if operation == UPDATE else ""
         return Identifier(manager or "unknown", operation, version, self._subresource)
+
+    @cached_property
+    def _has_wrong_list(self) -> Callable[[Object], bool]:
+        return wrong_list_finder(self._type)
 
     @cached_property
     def _empty_object(self) -> Object:
