@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Timeout
+from setpoint.objects.field import FieldError
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.ids import Ids
 from setpoint.objects.metrics import Collector
@@ -285,6 +286,7 @@ class Context:
         "seat",
         "sent_object",
         "services",
+        "unread_metadata",
         "user",
         "waited",
         "warnings",
@@ -317,6 +319,8 @@ class Context:
         self.keeps_managers = False
         # The kind that a body claims, which errors name, if the endpoint writes the object under its own kind.
         self.claimed_kind: GroupKind | None = None
+        # Returns the error about metadata that cannot be read, given the rest of the metadata; None without an error.
+        self.unread_metadata: Callable[[Object], FieldError] | None = None
         # The addresses and ports that are reserved for the written object until the write is done.
         self.pool: Pool | None = None
         # The seat of the request in flow control; None if flow control is off.

@@ -5,7 +5,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from setpoint.merge import jsonpatch, mergepatch, strategic
-from setpoint.objects import codec
+from setpoint.objects import codec, objectmeta
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import (
     BadRequest,
@@ -44,6 +44,7 @@ from setpoint.server.offload import LEAST, YAML_FACTOR
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import IGNORE, STRICT, WriteOptions, write_options
+from setpoint.server.verbs.unread_metadata import set_aside
 from setpoint.server.verbs.write_path import PATCH_ATTEMPTS, Written, create_object, refuse_name, update_object
 
 JSON_PATCH = "application/json-patch+json"
@@ -86,7 +87,8 @@ class Patch(NamedTuple):
     repeated: list[str]
     # Applies the patch with the keys in the order that errors show; None if errors show the patch itself.
     apply_in_order: Callable[[Object], Json] | None = None
-    body: bytes = b""
+    # Returns the rest of a strategic patch after the merge into an object.
+    remainder: Callable[[Object], Json] | None = None
     # Applies the patch as decoded anew: the values of a patch become part of the object, and are changed there.
     apply_again: Callable[[Object], Json] = lambda live: live
 
@@ -101,27 +103,9 @@ class Patch(NamedTuple):
 
     def text(self, resource: Resource, before: bytes) -> str:
         """Returns the text that errors show: the patched object, or the patch as the real server leaves it."""
-        if self.apply_in_order is None:
-            return format_v(_used(codec.decode(self.body), codec.decode(before)))
+        if self.remainder is not None:
+            return format_v(self.remainder(codec.decode(before)))
         return ordered_json(self.in_order(resource, before))
-
-
-def _used(patch: Json, live: Json) -> Json:
-    """Returns the rest of a strategic patch after the merge: without the directive of an object that is replaced, and
-    without the nulls of fields that the object does not have."""
-    if type(patch) is not type(live):
-        return _without_nulls(patch)
-    if type(patch) is not dict:
-        return patch
-    if patch.get("$patch") == "replace":
-        return {name: value for name, value in patch.items() if name != "$patch"}
-    return {name: _used(value, live[name]) if name in live else _without_nulls(value) for name, value in patch.items()}
-
-
-def _without_nulls(value: Json) -> Json:
-    if type(value) is dict:
-        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if type(value) is list else value
 
 
 async def read_patch(context: Context, resource: Resource, media_type: str, options: WriteOptions) -> Patch:
@@ -157,7 +141,7 @@ def _read_patch(context: Context, resource: Resource, media_type: str, options: 
     return Patch(
         lambda live: strategic.merge(live, whole, schema),
         repeated,
-        body=body,
+        remainder=lambda live: strategic.remainder(codec.decode(body), live, schema),
         apply_again=lambda live: strategic.merge(live, _with_integers(codec.decode(body)), schema),
     )
 
@@ -221,6 +205,8 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         _refuse_versionless(context, resource, change, options, change.text(resource, before), tree)
     if resource.is_custom and context.info.subresource == "status" and type(tree) is dict:
         tree = _as_stored_kind(context, resource, tree, options)
+    if resource.is_custom and _lacks_version(tree):
+        _check_versionless(change, options, change.text(resource, before), tree)
     lost: list[str] = []
     is_other_kind = resource.is_custom and _is_other_kind(tree, resource)
     try:
@@ -282,6 +268,27 @@ def _is_other_kind(tree: Json, resource: Resource) -> bool:
     except ValueError:
         return False
     return bool(claimed.version and claimed.kind and claimed != resource.gvk)
+
+
+def _lacks_version(tree: Json) -> bool:
+    """Returns True if a patched custom resource has a kind, but no version."""
+    try:
+        claimed = claimed_kind(tree)
+    except ValueError:
+        return False
+    return bool(claimed.kind and not claimed.version)
+
+
+def _check_versionless(change: Patch, options: WriteOptions, text: str, tree: Object) -> None:
+    """Raises Invalid for malformed or unknown metadata of a custom resource without a version. The version is required
+    later."""
+    try:
+        unknown = objectmeta.coerce(tree.get("metadata")).unknown
+    except ValueError as error:
+        raise _invalid_patch(text, str(error)) from None
+    faults = [*change.repeated, *map(unknown_field, unknown)]
+    if faults and options.field_validation == STRICT:
+        raise _invalid_patch(text, strict_decoding_text(faults))
 
 
 def _as_stored_kind(context: Context, resource: Resource, tree: Object, options: WriteOptions) -> Object:
@@ -387,6 +394,9 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         if resource.strategy.counts_empty_in:
             note_empty_lists(context, resource, tree)
         _put_integers(resource, tree)
+        if resource.is_custom:
+            unread = set_aside(tree)
+            context.unread_metadata = unread.error if unread is not None and live is not None else None
         complete(resource, tree, context.services.clock)
         return tree
 

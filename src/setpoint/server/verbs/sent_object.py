@@ -102,6 +102,25 @@ def self_link(context: Context) -> str:
     return str(metadata.get("selfLink") or "") if type(metadata) is dict else ""
 
 
+def put_empty_lists(context: Context, resource: Resource, tree: Object) -> None:
+    """Writes the empty lists that the client sent, in place, where the stored form has `null`. Only an update that
+    deletes its object shows them: kube-apiserver answers with the object as sent."""
+    sent = None if resource.is_custom or context.sent_object is None else context.sent_object()
+    _put_lists(tree, sent)
+
+
+def _put_lists(value: Json, sent: Json) -> None:
+    if type(value) is dict and type(sent) is dict:
+        for name, given in sent.items():
+            if given == [] and value.get(name, given) is None:
+                value[name] = []
+            else:
+                _put_lists(value.get(name), given)
+    elif type(value) is list and type(sent) is list and len(value) == len(sent):
+        for own, item in zip(value, sent, strict=True):
+            _put_lists(own, item)
+
+
 def _sent(tree: Json, resource: Resource, subresource: str) -> Object:
     """Returns the fields of an object that the endpoint writes."""
     strategy = resource.strategy

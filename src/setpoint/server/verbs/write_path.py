@@ -31,7 +31,7 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.strategy import Strategy
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, options_object
-from setpoint.server.verbs.sent_object import as_sent, is_change, self_link, with_empty_items
+from setpoint.server.verbs.sent_object import as_sent, is_change, put_empty_lists, self_link, with_empty_items
 from setpoint.server.verbs.stored_object import (
     check_preconditions,
     is_finished,
@@ -471,6 +471,8 @@ async def update_object(
             if value == item.value:
                 return Written(await _rendered(resource, item.value, item.revision), new)
             if options.dry_run and (value is None or not resource.strategy.restores_stored):
+                if value is None:
+                    put_empty_lists(context, resource, new)
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
             if options.dry_run and value is not None:
                 return Written(resource.render(value, item.revision), new)
@@ -490,6 +492,7 @@ async def update_object(
             if value is None:
                 # The response shows a deleted object in the form that would have been stored, with its last revision.
                 await context.services.after_delete(context, resource, new)
+                put_empty_lists(context, resource, new)
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
             new["metadata"]["resourceVersion"] = str(revision)
             await context.services.after_write(context, resource, new)
@@ -599,7 +602,9 @@ def _errors_of_change(
         errors += strategy.validate_before_metadata(new)
     if strategy.reads_namespace:
         errors += _namespace_errors(context, resource, new, old, subresource)
-    if not strategy.validates_metadata:
+    if context.unread_metadata is not None and subresource not in strategy.status_endpoints:
+        errors += [*metavalidation.validate_entries_again(new["metadata"]), context.unread_metadata(new["metadata"])]
+    elif not strategy.validates_metadata:
         errors += _metadata_errors(resource, new, old, subresource)
     errors += strategy.validate_update(new, old, subresource)
     if errors and not resource.is_custom and strategy.declares_rules:
