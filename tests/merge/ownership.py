@@ -171,6 +171,7 @@ class Replay:
             clock=self.clock,
             reset_fields={version: self._reset(target, kind) for version in types},
             subresource=target.subresource,
+            is_custom=(GroupVersion.parse(target.api_version).group, target.plural) in self.crds,
         )
 
     def _types(self, target: Target, kind: str) -> dict[str, Type]:

@@ -37,6 +37,8 @@ _INTEGER_RESOURCES = {
     *("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps"),
     *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
 }
+# Resources that a pod may have as a whole, apart from huge pages.
+COMPUTE = ("cpu", "memory")
 _NOT_INTEGER = "must be an integer"
 _NameRule = Callable[[str, str], list[FieldError]]
 
@@ -156,14 +158,36 @@ def total_requests(spec: Object) -> dict[str, Quantity]:
     return total(spec, lambda container: (container.get("resources") or {}).get("requests") or {})
 
 
-def default_pod_requests(spec: Object) -> None:
-    """Sets the requests of a pod with limits: those of its containers, or else the limits."""
+def default_pod_resources(spec: Object) -> None:
+    """Completes the requests and limits of a pod that has some of its own, in place, by those of its containers."""
     resources = spec.get("resources") or {}
-    limits = resources.get("limits") or {}
+    requests: dict[str, Json] = {**(resources.get("requests") or {})}
+    limits: dict[str, Json] = {**(resources.get("limits") or {})}
+    if not requests and not limits:
+        return
+    allowed = total(spec, lambda container: (container.get("resources") or {}).get("limits") or {})
+    limits |= {
+        name: str(quantity)
+        for name, quantity in allowed.items()
+        if is_huge_pages(name) and name not in requests and name not in limits
+    }
+    asked = {name: str(quantity) for name, quantity in total_requests(spec).items() if name in COMPUTE}
+    shared = {name: limit for name, limit in limits.items() if name in COMPUTE or is_huge_pages(name)}
+    requests = {**shared, **asked, **requests}
+    for name in _limited(spec):
+        if name in requests and name not in limits and name in allowed:
+            limits[name] = str(max(allowed[name], amount(requests[name])))
+    resources["requests"] = requests
     if limits:
-        asked = {name: str(quantity) for name, quantity in total_requests(spec).items() if name in ("cpu", "memory")}
-        shared = {name: limit for name, limit in limits.items() if name in ("cpu", "memory") or is_huge_pages(name)}
-        resources["requests"] = {**shared, **asked, **(resources.get("requests") or {})}
+        resources["limits"] = limits
+
+
+def _limited(spec: Object) -> set[str]:
+    """Returns the resources that all containers of a pod limit, and that a pod may limit."""
+    kinds = ("containers", "initContainers", "ephemeralContainers")
+    holders = [container for kind in kinds for container in spec.get(kind) or ()]
+    found = [set((container.get("resources") or {}).get("limits") or ()) for container in holders]
+    return {name for name in set.intersection(*found) if name in COMPUTE or is_huge_pages(name)} if found else set()
 
 
 def add_amounts(total: dict[str, Quantity], amounts: Mapping[str, Json]) -> None:

@@ -6,16 +6,16 @@ from typing import ClassVar
 from setpoint.objects import meta
 from setpoint.objects.field import FieldError
 from setpoint.objects.names import dns1123_label
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Object, copy
 from setpoint.server.registry.kinds.base_strategy import drop_disabled
 from setpoint.server.registry.kinds.core.pod.columns import COLUMNS, row_conditions
 from setpoint.server.registry.kinds.core.pod.defaults import default_pod
-from setpoint.server.registry.kinds.core.pod.resources import default_pod_requests, quality_of_service
+from setpoint.server.registry.kinds.core.pod.resize import validate_resize
+from setpoint.server.registry.kinds.core.pod.resources import default_pod_resources, quality_of_service
 from setpoint.server.registry.kinds.core.pod.status_update import validate_status_update
 from setpoint.server.registry.kinds.core.pod.update import (
     validate_ephemeral_update,
     validate_pod_update,
-    validate_resize,
 )
 from setpoint.server.registry.kinds.core.pod.validation import validate_new_pod
 from setpoint.server.registry.kinds.core.pod.warnings import pod_warnings
@@ -71,7 +71,7 @@ class PodStrategy(Strategy):
                 }
             ]
         _merge_label_keys(spec, tree["metadata"].get("labels") or {})
-        default_pod_requests(spec)
+        default_pod_resources(spec)
         status["qosClass"] = quality_of_service(spec)
         tree["status"] = status
 
@@ -86,6 +86,9 @@ class PodStrategy(Strategy):
         elif subresource == "resize":
             if _same_containers(spec, stored):
                 tree["spec"] = _resized(spec, stored)
+            if "resources" not in tree["spec"] and "resources" in stored:
+                tree["spec"]["resources"] = copy(stored["resources"])
+            default_pod_resources(tree["spec"])
             _restore_others(tree, old)
         elif not subresource and "resources" not in spec and "resources" in stored:
             spec["resources"] = stored["resources"]

@@ -6,7 +6,6 @@ from setpoint.objects.field import FieldError, child, forbidden, index, invalid,
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object, copy
 from setpoint.server.registry.kinds.base_strategy import differ
-from setpoint.server.registry.kinds.core.pod.resources import quality_of_service
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_tolerations
 from setpoint.server.registry.kinds.core.pod.validation import validate_pod
 from setpoint.server.registry.kinds.gotypes.difference import difference
@@ -186,46 +185,4 @@ def validate_ephemeral_update(tree: Object, old: Object) -> list[FieldError]:
         elif differ(present[name], container):
             diff = difference("EphemeralContainer", container, present[name])
             found.append(forbidden(path, f"existing ephemeral containers {quote(name)} may not be changed\n{diff}"))
-    return found
-
-
-def _can_resize(tree: Object) -> bool:
-    """Returns False if the first running container shows that its node does not report resources."""
-    statuses = (tree.get("status") or {}).get("containerStatuses") or ()
-    running = (status for status in statuses if (status.get("state") or {}).get("running") is not None)
-    return next((status.get("resources") is not None for status in running), True)
-
-
-def validate_resize(tree: Object, old: Object) -> list[FieldError]:
-    """Validates a change of the resources of the containers of a running pod."""
-    found = validate_pod(tree)
-    if _MIRROR in ((old.get("metadata") or {}).get("annotations") or {}):
-        found.append(forbidden("", "static pods cannot be resized"))
-    spec, stored = tree.get("spec") or {}, old.get("spec") or {}
-    if (old.get("status") or {}).get("qosClass") != (tree.get("status") or {}).get("qosClass"):
-        found.append(invalid("status.qosClass", (tree.get("status") or {}).get("qosClass"), "field is immutable"))
-    if quality_of_service(stored) != quality_of_service(spec):
-        why = "Pod QOS Class may not change as a result of resizing"
-        found.append(invalid("spec", (tree.get("status") or {}).get("qosClass") or "", why))
-    if not _can_resize(old):
-        found.append(forbidden("spec", "Pod running on node without support for resize"))
-    for name in ("containers", "initContainers"):
-        new_ones, old_ones = spec.get(name) or [], stored.get(name) or []
-        if len(new_ones) != len(old_ones):
-            why = f"{name} may not be added or removed on resize"
-            return [*found, forbidden(child("spec", name), why)]
-        for position, (container, before) in enumerate(zip(new_ones, old_ones, strict=True)):
-            if container.get("name") != before.get("name"):
-                why = f"{name} may not be renamed or reordered on resize"
-                found.append(forbidden(f"spec.{name}[{position}].name", why))
-    munged = _with_container_fields(spec, stored, ("resources", "resizePolicy"))
-    of_pod = stored.get("resources"), spec.get("resources")
-    put(munged, "resources", of_pod[0])
-    has_amounts = any(found and (found.get("requests") or found.get("limits")) for found in of_pod)
-    if not has_amounts and (of_pod[0] is None) is not (of_pod[1] is None):
-        # Resources of the whole pod without amounts are a change of another field.
-        found.append(forbidden("spec", "only cpu and memory resources are mutable"))
-    elif differ(munged, stored):
-        diff = difference("PodSpec", stored, munged)
-        found.append(forbidden("spec", f"only cpu and memory resources are mutable\n{diff}"))
     return found
