@@ -41,6 +41,7 @@ BEYOND = {
     "crud-hpa-average": "autoscalers are converted between versions",
     "ssa-event-groups": "the groups of Events do not know the managers of each other",
     "ssa-cr-malformed-metadata": "the server replaces malformed fields that it writes itself",
+    "crd-status-unknown-version": "the server keeps the managers of another version",
     "crd-status-other-kind": "the server keeps the managers of another kind",
 }
 

@@ -73,14 +73,33 @@ def test_no_duplicates_are_found_where_there_are_none(value: Any) -> None:
         (b"[1e400]", "a number is out of the range of a 64-bit float"),
         (b"1" * 400, "a number is out of the range of a 64-bit float"),
         (b"1" * 5000, "a number is out of the range of a 64-bit float"),
-        (b'["\\ud800"]', "a string or a key has half of a surrogate pair, which UTF-8 cannot hold"),
-        (b'{"\\udfff":1}', "a string or a key has half of a surrogate pair, which UTF-8 cannot hold"),
-        (b'"\xff"', "invalid UTF-8 in a string: invalid start byte"),
-        (b'"\xed\xa0\x80"', "invalid UTF-8 in a string: invalid continuation byte"),
+        (b'{"a":1},\xff', "invalid character ',' after top-level value"),
+        (b'{\xff"a":"\xff"}', "invalid character 'ÿ' looking for beginning of object key string"),
     ],
 )
 def test_what_is_not_json_gets_an_error_that_says_why(data: bytes, message: str) -> None:
     assert refusal(decode, data, BadRequest) == message
+
+
+@pytest.mark.parametrize(
+    ("data", "tree"),
+    [
+        (b'["\\ud800"]', ["\ufffd"]),
+        (b'["\\ud800\\u0041", "\\ud83d\\ude00", "\\\\ud800"]', ["\ufffdA", "\U0001f600", "\\ud800"]),
+        (b'{"\\udfff":1}', {"\ufffd": 1}),
+        (b'"\xff"', "\ufffd"),
+        (b'"\xed\xa0\x80"', "\ufffd" * 3),
+        (b'{"a\xe2\x82b":"\xc3\xa9\xc3"}', {"a\ufffd\ufffdb": "\u00e9\ufffd"}),
+    ],
+)
+def test_malformed_unicode_is_repaired_as_in_go(data: bytes, tree: Any) -> None:
+    assert decode(data) == tree
+
+
+def test_duplicate_fields_are_found_in_malformed_unicode() -> None:
+    body = b'{"a\xff":1,"a\xfe":2,"b":"\\ud800"}'
+    assert codec.duplicate_fields(body, decode(body)) == ['duplicate field "a\ufffd"']
+    assert codec.merge_duplicates(body) == {"a\ufffd": 2, "b": "\ufffd"}
 
 
 @given(st.binary(max_size=20) | st.text(alphabet='{}[]",:\\u0123456789eE+-. tfnrulsa', max_size=20).map(str.encode))

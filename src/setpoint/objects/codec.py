@@ -1,9 +1,9 @@
 """Decodes bytes to JSON trees and encodes them: all bodies from outside are decoded here.
 
 `decode` guarantees that a tree is at most `MAX_DEPTH` deep, and contains only 64-bit integers, finite floats (a larger
-integer becomes a float, as on the real server) and strings that can be encoded again. Other bodies raise BadRequest,
-with Go's message if Go has one, in bounded time and memory. `check_tree` enforces the same guarantees for a tree that
-was built in this process.
+integer becomes a float, as on the real server) and strings that can be encoded again (malformed Unicode is repaired, as
+on the real server). Other bodies raise BadRequest, with Go's message if Go has one, in bounded time and memory.
+`check_tree` enforces the same guarantees for a tree that was built in this process.
 
 The limit is 256 and not upstream's 10 000 because the functions that merge, prune, validate and copy trees are
 recursive, with up to three Python frames per level, and Python allows a thousand frames. Real objects stay below 100
@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from setpoint.objects import jsonfault, pieces
+from setpoint.objects import jsonfault, pieces, unicode_repair
 from setpoint.objects.errors import BadRequest, RequestEntityTooLarge, duplicate_field, unknown_field
 from setpoint.objects.field import child
 from setpoint.objects.gotext import INT64_MAX, INT64_MIN
@@ -49,27 +49,41 @@ encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
-def decode(data: bytes, limit: int = MAX_BODY) -> Json:
-    """Decodes a JSON body to a tree. Raises RequestEntityTooLarge or BadRequest."""
+def decode(data: bytes, limit: int = MAX_BODY, *, repairs: bool = True) -> Json:
+    """Decodes a JSON body to a tree; without `repairs`, malformed Unicode is a fault. Raises RequestEntityTooLarge or
+    BadRequest."""
     if len(data) > limit:
         raise RequestEntityTooLarge.body(limit)
     # A container has two bytes at least, so that small bodies need not be counted.
     if len(data) > 2 * MAX_CONTAINERS and _containers(data) > MAX_CONTAINERS:
         raise RequestEntityTooLarge.containers(MAX_CONTAINERS)
     try:
-        tree = _decode(data) if len(data) < pieces.SMALL else pieces.decode(data)
+        tree = _read(data, repairs)
     except RecursionError:
         raise BadRequest(TOO_DEEP) from None
-    except UnicodeDecodeError as error:
-        raise BadRequest(f"invalid UTF-8 in a string: {error.reason}") from None
-    except msgspec.MsgspecError as error:
-        raise BadRequest(_explain(data, str(error))) from None
     sketch = data.translate(_SKETCH)
     if sketch.count(b"{") > MAX_DEPTH and is_too_deep(tree):
         raise BadRequest(TOO_DEEP)
     if _LONG_NUMBER in sketch:
         return _narrow(tree)
     return tree
+
+
+def _read(data: bytes, repairs: bool) -> Json:
+    try:
+        return _read_exactly(data)
+    except (UnicodeDecodeError, msgspec.MsgspecError) as error:
+        repaired = unicode_repair.repaired(data) if repairs else data
+        if repaired == data:
+            raise BadRequest(_explain(data, str(error))) from None
+    try:
+        return _read_exactly(repaired)
+    except msgspec.MsgspecError as error:
+        raise BadRequest(_explain(data, str(error))) from None
+
+
+def _read_exactly(data: bytes) -> Json:
+    return _decode(data) if len(data) < pieces.SMALL else pieces.decode(data)
 
 
 def _containers(data: bytes) -> int:
@@ -89,8 +103,8 @@ def _brackets_in_strings(data: bytes) -> int:
 def _explain(data: bytes, message: str) -> str:
     if len(data) > _EXPLAINED:
         return message
-    # A well-formed text is refused for a number that no float can represent, or for half of a surrogate pair.
-    return jsonfault.describe(data) or (_TOO_LARGE if "range" in message else _HALF_PAIR)
+    # A well-formed text is refused for a number that no float can represent.
+    return jsonfault.describe(data) or _TOO_LARGE
 
 
 def is_too_deep(tree: Json) -> bool:
@@ -139,12 +153,17 @@ def duplicate_fields(data: bytes, tree: Json) -> list[str]:
         repeats = True
         return _Pairs(items)
 
-    exact = json.loads(data.decode(), object_pairs_hook=pairs, parse_int=str, parse_float=str)
+    exact = json.loads(_text(data), object_pairs_hook=pairs, parse_int=str, parse_float=str)
     if not repeats:
         return []
     found: dict[str, None] = {}
     _find_duplicates(exact, [], found)
     return list(found)
+
+
+def _text(data: bytes) -> str:
+    """Returns the text of a body that `decode` accepted."""
+    return unicode_repair.repaired(data).decode()
 
 
 def merge_duplicates(data: bytes) -> Json:
@@ -157,7 +176,7 @@ def merge_duplicates(data: bytes) -> Json:
             found[name] = _merged(found[name], value) if name in found else value
         return found
 
-    return _narrow(json.loads(data.decode(), object_pairs_hook=pairs))
+    return _narrow(json.loads(_text(data), object_pairs_hook=pairs))
 
 
 def _merged(before: Json, value: Json) -> Json:
@@ -179,7 +198,7 @@ def in_document_order(data: bytes, texts: Sequence[str]) -> list[str]:
     """Returns the messages for duplicate and unknown fields of a body in the order of these fields in the body, and
     those for other fields at the end."""
     wanted, found = frozenset(texts), dict[str, None]()
-    exact = json.loads(data.decode(), object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
+    exact = json.loads(_text(data), object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
     _find_in_order(exact, [], wanted, found)
     return [*found, *(text for text in texts if text not in found)]
 

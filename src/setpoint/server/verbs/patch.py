@@ -5,7 +5,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from setpoint.merge import jsonpatch, mergepatch, strategic
-from setpoint.objects import codec, objectmeta
+from setpoint.objects import codec, objectmeta, unicode_repair
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import (
     BadRequest,
@@ -452,11 +452,11 @@ def complete(resource: Resource, tree: Object, clock: Clock) -> None:
 
 def _plain_json(body: bytes) -> Object | None:
     """Returns the object of a JSON body without duplicate keys, the usual case; None for other bodies. YAML takes
-    longer."""
-    if not body.startswith(b"{"):
+    longer, and refuses malformed Unicode and escaped surrogate pairs."""
+    if not body.startswith(b"{") or unicode_repair.has_surrogates(body):
         return None
     try:
-        tree = codec.decode(body)
+        tree = codec.decode(body, repairs=False)
     except BadRequest:
         return None
     found: Object | None = tree if type(tree) is dict and not codec.duplicate_fields(body, tree) else None
