@@ -82,7 +82,8 @@ class FieldManager:
         `live` is None for a create. Never fails: if the objects do not match their types or cannot be converted, the
         entries of the live object are kept unchanged.
         """
-        if self._is_custom and (self._has_wrong_list(new) or (live is not None and self._has_wrong_list(live))):
+        find = self._find_wrong_list
+        if find is not None and (find(new) or (live is not None and find(live))):
             return self.unchanged(live, new)
         sent = _entries(new)
         if live is None and sent is None and type(new.get("metadata")) is dict:
@@ -170,7 +171,7 @@ class FieldManager:
             self._check_times(config)
             return self._applied_first(config, fields, manager)
         before = without_entries(live)
-        if self._is_custom and self._has_wrong_list(before):
+        if self._find_wrong_list is not None and self._find_wrong_list(before):
             raise self._live_mismatch(before)
         try:
             managers = managedfields.decode(_entries(live))
@@ -250,8 +251,8 @@ class FieldManager:
         return Identifier(manager or "unknown", operation, version, self._subresource)
 
     @cached_property
-    def _has_wrong_list(self) -> Callable[[Object], bool]:
-        return wrong_list_finder(self._type)
+    def _find_wrong_list(self) -> Callable[[Object], bool] | None:
+        return wrong_list_finder(self._type) if self._is_custom else None
 
     @cached_property
     def _empty_object(self) -> Object:

@@ -15,16 +15,13 @@ from setpoint.objects.tree import Json
 Finder = Callable[[Json], bool]
 
 
-def wrong_list_finder(kind: Type) -> Finder:
-    """Returns a function that tells if the fields of an object, apart from its metadata, have such a list."""
+def wrong_list_finder(kind: Type) -> Finder | None:
+    """Returns a function that tells if the fields of an object, apart from its metadata, have such a list; None if the
+    type has no formatted strings."""
     if not isinstance(kind, MapType):
-        return _never
+        return None
     fields = {name: field[1] for name, field in kind.fields.items() if name != "metadata"}
-    return _of_map(fields, kind.element, ()) or _never
-
-
-def _never(_value: Json) -> bool:
-    return False
+    return _of_map(fields, kind.element, ())
 
 
 def _is_list(value: Json) -> bool:
