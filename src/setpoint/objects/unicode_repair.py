@@ -20,11 +20,6 @@ def repaired(data: bytes) -> bytes:
         data.decode()
     except UnicodeDecodeError:
         data = _ESCAPED_BYTE.sub("\ufffd", data.decode(errors="surrogateescape")).encode()
-    if has_surrogates(data):
+    if _SURROGATE.search(data):
         data = _ESCAPE.sub(lambda found: rb"\ufffd" if found.group(1) else found.group(), data)
     return data
-
-
-def has_surrogates(data: bytes) -> bool:
-    """Returns True if a JSON text may have the escape of a surrogate, or half of one."""
-    return _SURROGATE.search(data) is not None

@@ -5,7 +5,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from setpoint.merge import jsonpatch, mergepatch, strategic
-from setpoint.objects import codec, objectmeta, unicode_repair
+from setpoint.objects import codec, objectmeta
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import (
     BadRequest,
@@ -394,10 +394,15 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         if resource.strategy.counts_empty_in:
             note_empty_lists(context, resource, tree)
         _put_integers(resource, tree)
-        if resource.is_custom:
-            unread = set_aside(tree)
-            context.unread_metadata = unread.error if unread is not None and live is not None else None
-        complete(resource, tree, context.services.clock)
+        try:
+            complete(resource, tree, context.services.clock)
+        except BadRequest:
+            unread = set_aside(tree) if resource.is_custom else None
+            if unread is None:
+                raise
+            if live is not None and unread.fields:
+                context.unread_metadata = unread.error
+            complete(resource, tree, context.services.clock)
         return tree
 
     def applied(live: Object) -> Object:
@@ -453,7 +458,7 @@ def complete(resource: Resource, tree: Object, clock: Clock) -> None:
 def _plain_json(body: bytes) -> Object | None:
     """Returns the object of a JSON body without duplicate keys, the usual case; None for other bodies. YAML takes
     longer, and refuses malformed Unicode and escaped surrogate pairs."""
-    if not body.startswith(b"{") or unicode_repair.has_surrogates(body):
+    if not body.startswith(b"{") or b"\\ud" in body or b"\\uD" in body:
         return None
     try:
         tree = codec.decode(body, repairs=False)

@@ -16,29 +16,28 @@ _IMMUTABLE = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 class UnreadMetadata(NamedTuple):
-    """The malformed immutable fields of an update, and the fault of the first one."""
+    """The malformed immutable fields of an applied object, and the fault of the first one."""
 
     fields: Object
     fault: str
 
     def error(self, metadata: Object) -> FieldError:
-        """Returns the error of the update; `metadata` is the rest of the metadata."""
+        """Returns the error of an update; `metadata` is the rest of the metadata."""
         return invalid("metadata", dict(sorted({**metadata, **self.fields}.items())), self.fault)
 
 
 def set_aside(tree: Object) -> UnreadMetadata | None:
-    """Removes the malformed fields that the server writes from the metadata, in place. Returns the immutable ones, or
-    None if there are none."""
+    """Removes the malformed fields that the server writes from the metadata, in place. Returns the immutable ones; None
+    if no field is malformed."""
     metadata = tree.get("metadata")
-    if type(metadata) is not dict or objectmeta.is_regular(metadata):
+    if type(metadata) is not dict:
         return None
     faults = {name: fault for name in (*_REPLACED, *_IMMUTABLE) if (fault := _fault(name, metadata.get(name)))}
     if not faults:
         return None
     immutable = [name for name in _IMMUTABLE if name in faults]
-    found = {name: metadata[name] for name in immutable}
     tree["metadata"] = {name: value for name, value in metadata.items() if name not in faults}
-    return UnreadMetadata(found, faults[immutable[0]]) if immutable else None
+    return UnreadMetadata({name: metadata[name] for name in immutable}, faults[immutable[0]] if immutable else "")
 
 
 def _fault(name: str, value: Json) -> str:
