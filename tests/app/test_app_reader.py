@@ -140,6 +140,23 @@ def test_what_the_machine_does_not_have_is_named(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("file", "remedy"),
+    [
+        (".venv/bin/serve", "activate the virtual environment first: . .venv/bin/activate"),
+        ("venv/bin/serve", "activate the virtual environment first: . venv/bin/activate"),
+        ("node_modules/.bin/serve", "write npx serve, or run this command through an npm script"),
+        ("other", "install the program, or write a path such as ./serve"),
+    ],
+)
+def test_the_remedy_names_the_programs_of_the_project(tmp_path: Path, file: str, remedy: str) -> None:
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text("")
+    read = read_app(written(tmp_path, "services: {a: {run: serve}}"))
+    [(_, message)] = missing(read.app, read.directory, {"PATH": "/bin"})
+    assert message == f"program serve not found in PATH; {remedy}"
+
+
 def test_merged_fields_are_overridden_by_own_fields_in_any_order() -> None:
     app = parse_app(
         """

@@ -12,6 +12,10 @@ from setpoint.app.model import AppFile, Workload
 from setpoint.app.references import ValueReference
 from setpoint.objects.typedyaml import Path as FieldPath
 
+# The usual places of a project's own programs.
+_ENVIRONMENTS = (".venv", "venv", "env")
+_PACKAGES = Path("node_modules/.bin")
+
 
 def missing(app: AppFile, directory: Path, environ: Mapping[str, str]) -> list[Fault]:
     """Returns the files, directories and programs that the app names and that do not exist."""
@@ -48,8 +52,18 @@ def _program(path: FieldPath, workload: Workload, place: Path, environ: Mapping[
     program = "".join(map(str, words[0]))
     if "/" not in program:
         if shutil.which(program, path=environ.get("PATH", os.defpath)) is None:
-            yield path, f"program {program} not found in PATH; install the program, or write a path such as ./{program}"
+            yield path, f"program {program} not found in PATH; {_remedy(program, place)}"
     elif not (place / program).is_file():
         yield path, f"file {program} not found in {place}"
     elif not os.access(place / program, os.X_OK):
         yield path, f"{program} is not executable; run chmod +x {program}"
+
+
+def _remedy(program: str, place: Path) -> str:
+    """Returns the remedy for a missing program. A project may have installed the program for itself."""
+    for environment in _ENVIRONMENTS:
+        if (place / environment / "bin" / program).is_file():
+            return f"activate the virtual environment first: . {environment}/bin/activate"
+    if (place / _PACKAGES / program).is_file():
+        return f"write npx {program}, or run this command through an npm script"
+    return f"install the program, or write a path such as ./{program}"

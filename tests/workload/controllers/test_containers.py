@@ -10,6 +10,9 @@ from tests.workload.controllers.ship import IMAGE, RESTART, asked, logged, made,
 from tests.workload.engine.scripted.engine import Ran
 
 from setpoint.objects.tree import Object
+from setpoint.past.object_ref import ObjectReference
+from setpoint.past.why.explain import explain
+from setpoint.past.why.fact_collector import collect
 from setpoint.workload.engine.errors import EngineLost
 
 MEANWHILE = {"schedule": {"interval": "100ms"}}
@@ -104,6 +107,25 @@ async def test_what_cannot_be_started_says_why_and_leaves_nothing(tmp_path: Path
             assert found["status"]["healthStatus"] == "Unhealthy"
         assert not engine.containers
         assert "manifest unknown" in await world.log("image", "containers", source="startup_stderr")
+
+
+async def test_a_failed_build_shows_its_output(tmp_path: Path) -> None:
+    engine = scripted()
+    engine.failing_build = ["downloading", "", "npm ERR! 404", "npm ERR! no such package"]
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    async with ship(tmp_path, engine) as world:
+        await made(world, "web", build={"context": str(tmp_path)})
+        found = await world.state("Container", "web", "FailedToStart")
+        condition = condition_of(found, "Started")
+        assert condition["reason"] == "BuildFailed"
+        assert not found["status"].get("pullProgress")
+        assert "non-zero code: 1; last output: " in condition["message"]
+        assert condition["message"].endswith("npm ERR! 404\nnpm ERR! no such package")
+        assert (await world.log("web", "containers", source="all")).endswith("npm ERR! no such package\n")
+        assert await world.log("web", "containers", source="stdout") == ""
+        resource = await world.client.resource(f"{GROUP}/Container")
+        explanation = explain(await collect(world.client, ObjectReference(resource, "web")))
+        assert "npm ERR! no such package" in explanation.output
 
 
 async def test_an_end_is_told_with_the_exit_code_and_the_last_words(tmp_path: Path) -> None:

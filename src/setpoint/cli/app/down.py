@@ -13,6 +13,7 @@ from setpoint.cli.support.completion import workload_names
 from setpoint.cli.support.connection import Server, connect, find, other_sessions, run, server_options
 from setpoint.cli.support.crash_cleanup import clean_crashed
 from setpoint.cli.support.cwd import here
+from setpoint.cli.support.durations import Seconds
 from setpoint.cli.support.errors import FAILED, USAGE, Failure
 from setpoint.cli.support.group_option import group_option
 from setpoint.session.registry import Sessions
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 @group_option
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
+    type=Seconds(),
+    metavar="DURATION",
     help="Kill parts that are still running after this time.",
 )
 @click.option("-v", "--volumes", is_flag=True, help="Remove the volumes of the app, too, except external ones.")

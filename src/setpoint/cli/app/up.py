@@ -22,6 +22,7 @@ from setpoint.cli.output.terminal import echo, terminal
 from setpoint.cli.support.connection import Server, connect, run
 from setpoint.cli.support.crash_cleanup import UNTIL_GONE, clean_crashed
 from setpoint.cli.support.cwd import here
+from setpoint.cli.support.durations import Seconds
 from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
 from setpoint.cli.support.group_option import group_option
 
@@ -88,9 +89,9 @@ class UpOptions(NamedTuple):
 @click.option(
     "--timeout",
     "seconds",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    default=300.0,
+    type=Seconds(),
+    metavar="DURATION",
+    default="5m",
     show_default=True,
     help="With --detach: time to wait until all parts are ready.",
 )

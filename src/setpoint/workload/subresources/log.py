@@ -43,6 +43,7 @@ class LogEndpoint:
         if options.source in ABSENT[resource.kind] and "with" not in context.query:
             return Response(200, TEXT, b"")
         others = await _others(context, options)
+        options = options if others else _of_start(tree, options)
         if options.selects_attempt:
             for each in (tree, *others):
                 store.of(meta.uid(each)).attempts.window(options.attempt, previous=options.previous)
@@ -51,6 +52,15 @@ class LogEndpoint:
         logs = [LogOf(meta.uid(each), meta.name(each)) for each in (tree, *others)]
         kind = "application/x-ndjson" if options.format == "json" else TEXT
         return Response(200, kind, LogStream(selected(store, logs, options, context.services.clock)))
+
+
+def _of_start(tree: Object, options: LogOptions) -> LogOptions:
+    """Returns the options that read the output of the build or pull instead of all output, if a container could not be
+    started. The container itself has no output then."""
+    is_failed = tree["kind"] == "Container" and (tree.get("status") or {}).get("state") == "FailedToStart"
+    if options.source != "all" or options.follow or not is_failed:
+        return options
+    return options._replace(source="startup_stdout", sources=False)
 
 
 async def _others(context: Context, options: LogOptions) -> list[Object]:

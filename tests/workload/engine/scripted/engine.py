@@ -69,6 +69,8 @@ class ScriptedEngine:
         self.on_start: Callable[[ScriptedContainer], None] = lambda container: None
         # How many networks there is room for.
         self.max_networks = 30
+        # The output of a build that fails.
+        self.failing_build: list[str] = []
         self.is_up = True
         self.unavailable = Unavailable("NotRunning", "the scripted engine is stopped", "start it")
         self._numbers = count(1)

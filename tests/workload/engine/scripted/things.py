@@ -70,6 +70,10 @@ class ThingAnswers:
         """What is told while an image is built."""
         engine = self._engine
         yield {"stream": "Step 1/1 : FROM scratch\n"}
+        if engine.failing_build:
+            for line in engine.failing_build:
+                yield {"stream": f"{line}\n"}
+            yield {"error": "The command returned a non-zero code: 1"}
         labels = json.loads(str(query.get("labels") or "{}"))
         tags = list(query.get("t") or ())
         for tag in tags or [engine.new_id("sha256:")]:

@@ -25,6 +25,7 @@ from setpoint.workload.engine.build_context import ContextError, open_context
 from setpoint.workload.engine.build_options import build_options
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import (
+    BuildFailed,
     Denied,
     EngineError,
     EngineLost,
@@ -55,6 +56,8 @@ PARTS = "setpoint.dev/lifecycle-parts"
 _PART_DIGITS = 12
 _PULL_WAIT = 1.0
 _PROGRESS_SECONDS = 1.0
+# The number of lines of the output of a failed build that its error shows.
+_LINES = 5
 _AGAIN_SECONDS = 5.0
 _MIB = 1 << 20
 
@@ -95,6 +98,7 @@ class ContainerStart:
         self._machine, self._engine, self._workload, self._report = machine, engine, workload, report
         self._wanted = wanted
         self._spec: Object = absolute(thaw(wanted.tree["spec"]), machine)
+        self._began = machine.clock.now()
         self._out = self._capture("startup_stdout")
         self._err = self._capture("startup_stderr")
         self._reported_at = -_PROGRESS_SECONDS
@@ -105,6 +109,11 @@ class ContainerStart:
             await self._run()
         except EngineLost:
             raise
+        except BuildFailed as error:
+            output = await self._machine.logs.tail(self._workload.uid, "startup_stdout", _LINES, self._began)
+            self._fails(error_text(error))
+            text = f"{error_text(error)}; last output: {output}" if output else error_text(error)
+            raise StartProblem(_reason(error), text) from None
         except EngineError as error:
             self._fails(error_text(error))
             raise StartProblem(_reason(error), error_text(error)) from None
@@ -186,7 +195,10 @@ class ContainerStart:
             dockerfile, inline = build.get("dockerfile") or "", build.get("dockerfileInline") or ""
             context = await asyncio.to_thread(open_context, build["context"], dockerfile, inline)
             options = await asyncio.to_thread(build_options, build, name, self._machine.environ)
-            made = await self._engine.images.build(context, options, watch=self._building)
+            try:
+                made = await self._engine.images.build(context, options, watch=self._building)
+            finally:
+                self._workload.progress = ""
         else:
             self._report("Starting", "PreparingImage", f"looking up the image {name}")
             made = await self._pulled(name)
