@@ -15,10 +15,13 @@ import uvloop
 
 from bench.numbered import numbered
 
+UNLIMITED = 1_000_000_000
+
 
 class Order(msgspec.Struct):
-    """What to ask: `{n}` in the path or the body becomes a number of its own for every request. `most` ends it after so
-    many requests, if that comes before `seconds` have passed."""
+    """The requests: `{n}` in the path or the body becomes a number of its own for every request. `most` ends the load
+    after so many requests, if that comes before `seconds` have passed; such a load is measured from its first request,
+    any other one after a short time."""
 
     port: int
     seconds: float
@@ -30,16 +33,18 @@ class Order(msgspec.Struct):
     body: str = ""
     accept: str = "application/json"
     first: int = 0
-    most: int = 1_000_000_000
+    most: int = UNLIMITED
 
 
 class Report(msgspec.Struct):
-    """What came of it; `statuses` counts the answers by status, `size` the bytes that came."""
+    """The answers; `statuses` counts them by status, `size` is the number of their bytes, `content_type` the type of
+    the first one."""
 
     seconds: float
     answers: int
     size: int
     statuses: dict[int, int]
+    content_type: str = ""
 
 
 class _Asking(asyncio.Protocol):
@@ -71,6 +76,8 @@ class _Asking(asyncio.Protocol):
             start = data.index(b"Content-Length: ") + 16
             self._missing = end + 4 + int(data[start : data.index(b"\r", start)]) - len(data)
             self._status = data[9:12]
+            if not self._tally.content_type:
+                self._tally.content_type = data.partition(b"Content-Type: ")[2].partition(b"\r")[0].decode()
             self._held = b""
         if not self._missing:
             statuses = self._tally.statuses
@@ -92,6 +99,7 @@ class _Tally:
         self.most = most
         self.statuses: dict[bytes, int] = {}
         self.size = 0
+        self.content_type = ""
         self.over = asyncio.Event()
 
 
@@ -106,16 +114,19 @@ async def _run(order: Order) -> Report:
     loop = asyncio.get_running_loop()
     tally = _Tally(order.most)
     requests = islice(_requests(order), order.most)
+    start = time.perf_counter()
     for _ in range(order.connections):
         await loop.create_connection(lambda: _Asking(requests, tally), "127.0.0.1", order.port)
-    await asyncio.sleep(0.2)
-    before, size, start = sum(tally.statuses.values()), tally.size, time.perf_counter()
+    before = size = 0
+    if order.most == UNLIMITED:
+        await asyncio.sleep(0.2)
+        before, size, start = sum(tally.statuses.values()), tally.size, time.perf_counter()
     with suppress(TimeoutError):
         async with asyncio.timeout(order.seconds):
             await tally.over.wait()
     seconds, answers = time.perf_counter() - start, sum(tally.statuses.values()) - before
     statuses = {int(status): number for status, number in tally.statuses.items()}
-    return Report(seconds, answers, tally.size - size, statuses)
+    return Report(seconds, answers, tally.size - size, statuses, tally.content_type)
 
 
 if __name__ == "__main__":
