@@ -10,7 +10,7 @@ import pytest
 from tests.workload.app import App, condition_of
 from tests.workload.controllers.ship import logged
 from tests.workload.controllers.test_podman_workloads import shell, ship
-from tests.workload.podman import Service
+from tests.workload.podman import IMAGE, Service
 
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container.container_health import execute_in
@@ -138,17 +138,30 @@ async def test_too_large_files_are_refused_with_a_remedy(tmp_path: Path, podman:
         assert "ignore or mount the file" in condition_of(tree, "Ready")["message"]
 
 
-async def test_a_rebuild_rule_and_a_restart_rule_coexist(tmp_path: Path, podman: Service) -> None:
+async def test_a_restart_rule_and_a_rebuild_rule_coexist(tmp_path: Path, podman: Service) -> None:
     actions = [
-        {"path": "a", "action": "Restart", "debounce": "20ms"},
-        {"path": "b", "action": "Restart", "include": ["*.py"], "debounce": "20ms"},
+        {"path": "settings", "action": "Restart", "include": ["*.ini"], "debounce": "20ms"},
+        {"path": "context", "action": "Rebuild", "debounce": "20ms"},
     ]
-    (tmp_path / "b").mkdir()
+    for name in ("settings", "context"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "context" / "word").write_text("one\n")
+    script = "cat /word; trap exit TERM; while true; do sleep 0.1; done"
+    (tmp_path / "context" / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY word /word\n")
+    spec = {"build": {"context": "context"}, "command": "sh", "args": ["-c", script], "fileActions": actions}
     async with ship(tmp_path, podman) as (world, _):
-        await shell(world, "web", fileActions=actions)
-        await world.ready("Container", "web")
+        await world.make("Container", "web", spec)
+        first = await world.ready("Container", "web")
         await world.until("Container", "web", lambda tree: bool(condition_of(tree, "Synced")))
-        (tmp_path / "b" / "x.txt").touch()
-        (tmp_path / "a").touch()
+        (tmp_path / "settings" / "x.txt").touch()
+        (tmp_path / "settings" / "x.ini").touch()
         tree = await world.until("Container", "web", lambda tree: tree["status"].get("restartCount", 0) == 1)
-        assert tree["status"]["restartReason"] == "a changed"
+        assert tree["status"]["restartReason"] == "settings/x.ini changed"
+        tree = await world.ready("Container", "web")
+        assert tree["status"]["containerId"] == first["status"]["containerId"]
+        (tmp_path / "context" / "word").write_text("two\n")
+        tree = await world.until("Container", "web", lambda tree: tree["status"].get("restartCount", 0) == 2)
+        assert tree["status"]["restartReason"] == "context/word changed"
+        tree = await world.ready("Container", "web")
+        assert tree["status"]["containerId"] != first["status"]["containerId"]
+        await logged(world, "web", "one\none\ntwo\n")
