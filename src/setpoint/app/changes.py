@@ -13,7 +13,7 @@ from setpoint.controller.difference import changed_paths, parse_path
 from setpoint.objects.tree import Json, Object
 from setpoint.workload.kinds.api_names import GROUP, OWN_GROUP
 from setpoint.workload.kinds.definitions import definitions
-from setpoint.workload.template_parser import TemplateError
+from setpoint.workload.template_nodes import TemplateError
 from setpoint.workload.templates import references
 
 What: TypeAlias = Literal["added", "changed", "removed"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from setpoint.objects.tree import Object
 from setpoint.workload.progress import has_failed, progress
 from setpoint.workload.service_producers import producers
-from setpoint.workload.template_parser import TemplateError
+from setpoint.workload.template_nodes import TemplateError
 from setpoint.workload.templates import references
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _templates(spec: Object) -> Iterator[tuple[str, str]]:
 
 def _referred(where: str, text: str) -> Iterator[Requirement]:
     try:
-        found = references(text)
+        found = references(text, certain=True)
     except TemplateError:
         return
     for each in found:

@@ -11,24 +11,21 @@
 | `fieldOf "Container" "db" "status.containerId"` | a field of another object |
 | `secret "name" "key"` | the value of a key in a Secret; the namespace is default, or part of the name: `ns/name` |
 | `default "x"` | the piped value, or x if that is empty |
-| `print`, `printf`, `urlquery`, `index`, `len` | as in Go |
+
+The predefined functions of Go (`printf`, `index`, `eq`, `and` …) are in `template_builtins`.
 """
 
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import quote_plus
 
 from setpoint.objects.frozen import thaw
-from setpoint.objects.goformat import format_v
-from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Json, Object
 from setpoint.workload.proxy.addresses import in_url
 from setpoint.workload.service_producers import Producer, producers
-from setpoint.workload.template_parser import Call, TemplateError
-
-MASK = "******"
+from setpoint.workload.template_execution import MASK, Needs
+from setpoint.workload.template_nodes import Call, TemplateError
 
 
 class Needed(NamedTuple):
@@ -42,11 +39,11 @@ class Needed(NamedTuple):
         return f"{self.kind} {self.name}: {self.missing}"
 
 
-class NotYet(Exception):  # noqa: N818 - not an error: the value will be available later
+class NotYet(Needs):
     """A value is not known yet, because other objects are not ready."""
 
     def __init__(self, needs: Iterable[Needed]) -> None:
-        self.needs = tuple(dict.fromkeys(needs))
+        self.needs: tuple[Needed, ...] = tuple(dict.fromkeys(needs))
         super().__init__("waits for " + "; ".join(map(str, self.needs)))
 
 
@@ -218,71 +215,6 @@ def _default(context: TemplateContext, call: Call, arguments: list[Json]) -> Jso
     return value if value not in (None, "", 0, False, [], {}) else fallback
 
 
-def _print(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
-    # As in Go, a blank is added between two values if neither is a string.
-    found = ""
-    for index, each in enumerate(arguments):
-        if index and not isinstance(each, str) and not isinstance(arguments[index - 1], str):
-            found += " "
-        found += format_v(each)
-    return found
-
-
-_VERB = re.compile(r"%([-+ 0#]*)(\d{0,3})(?:\.(\d{1,3}))?([a-zA-Z%])")
-
-
-def _printf(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
-    values = iter(arguments[1:])
-
-    def one(verb: re.Match[str]) -> str:
-        flags, width, precision, letter = verb.groups()
-        if letter == "%":
-            return "%"
-        try:
-            value = next(values)
-        except StopIteration:
-            raise context.error(f"printf has no value for {verb.group()}", call.at) from None
-        if letter in "vsq":
-            text = quote(format_v(value)) if letter == "q" else format_v(value)
-            text = text if precision is None else text[: int(precision)]
-            return text.ljust(int(width or 0)) if "-" in flags else text.rjust(int(width or 0))
-        try:
-            number = float(value) if letter in "feg" else int(value)
-            return f"%{flags}{width}{'.' + precision if precision else ''}{letter}" % number
-        except (TypeError, ValueError):
-            written = MASK if context.is_secret else format_v(value)
-            raise context.error(f"printf cannot format {written} as {verb.group()}", call.at) from None
-
-    found = _VERB.sub(one, format_v(arguments[0]))
-    if next(values, None) is not None:
-        raise context.error("printf has more values than its format has verbs", call.at)
-    return found
-
-
-def _urlquery(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
-    return quote_plus(_print(context, call, arguments))
-
-
-def _index(context: TemplateContext, call: Call, arguments: list[Json]) -> Json:
-    here: Any = arguments[0]
-    for key in arguments[1:]:
-        if isinstance(here, dict):
-            here = here.get(key, "")
-        elif isinstance(here, list) and isinstance(key, int) and 0 <= key < len(here):
-            here = here[key]
-        else:
-            raise context.error(f"index: there is no entry {format_v(key)}", call.at)
-    found: Json = here
-    return found
-
-
-def _len(context: TemplateContext, call: Call, arguments: list[Json]) -> Json:
-    value = arguments[0]
-    if isinstance(value, str | list | dict):
-        return len(value)
-    raise context.error("len takes a string, a list or a map", call.at)
-
-
 class Function(NamedTuple):
     """A function: its body, its number of arguments, the kind of the object that the first argument names, and its
     usage."""
@@ -294,7 +226,6 @@ class Function(NamedTuple):
     usage: str
 
 
-_MANY = 64
 FUNCTIONS: Mapping[str, Function] = {
     "portForServing": Function(_port_for_serving, 1, 1, "Service", '{{ portForServing "service" }}'),
     "addressForServing": Function(_address_for_serving, 1, 1, "Service", '{{ addressForServing "service" }}'),
@@ -306,9 +237,4 @@ FUNCTIONS: Mapping[str, Function] = {
     "fieldOf": Function(_field_of, 3, 3, "*", '{{ fieldOf "Executable" "name" "status.pid" }}'),
     "secret": Function(_secret, 2, 2, "Secret", '{{ secret "namespace/name" "key" }}'),
     "default": Function(_default, 2, 2, "", '{{ .Spec.WorkingDirectory | default "/srv" }}'),
-    "print": Function(_print, 0, _MANY, "", '{{ print "a" 1 }}'),
-    "printf": Function(_printf, 1, _MANY, "", '{{ printf "%s:%d" "a" 1 }}'),
-    "urlquery": Function(_urlquery, 1, _MANY, "", '{{ urlquery "a b" }}'),
-    "index": Function(_index, 2, _MANY, "", '{{ index .Annotations "key" }}'),
-    "len": Function(_len, 1, 1, "", "{{ len .Spec.Args }}"),
 }

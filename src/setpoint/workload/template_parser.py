@@ -1,258 +1,188 @@
-"""Parses templates in the syntax of Go's text/template, as far as values of workloads use the syntax.
+"""Parses templates in the syntax of Go's text/template.
 
-    {{ portFor "db" }}   {{- .Name -}}   {{ envOf "Executable" "api" "MODE" | default "dev" }}   {{/* a comment */}}
+    {{ portFor "db" }}   {{- .Name -}}   {{ range $i, $e := .Spec.Env }}{{ $e.Name }}{{ else }}none{{ end }}
 
-Pipelines of calls, literals, fields and parentheses are supported, with trimming. Control structures and variables are
-not: a value is one line of text, and complex logic belongs in the program. Errors include their position.
+All control structures, variables, pipelines, defined templates and comments are supported. Errors include their
+position.
 """
 
 import re
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from setpoint.objects.tree import Json
-
-
-class TemplateError(ValueError):
-    """A template is invalid. The message has the column, counted from 1, and the remedy."""
-
-    def __init__(self, message: str, text: str, at: int) -> None:
-        line = text.count("\n", 0, at) + 1
-        self.column = at - text.rfind("\n", 0, at)
-        self.problem = message
-        place = f"column {self.column}" if line == 1 else f"line {line}, column {self.column}"
-        super().__init__(f"{message} ({place} of the template)")
-
-
-class Literal(NamedTuple):
-    """A string, number or boolean."""
-
-    value: Json
-    at: int
-
-
-class FieldNode(NamedTuple):
-    """A field of the object, e.g. `.Spec.Env`; without names, the object itself."""
-
-    names: tuple[str, ...]
-    at: int
-
-
-class Call(NamedTuple):
-    """A function with its arguments, without the piped value."""
-
-    function: str
-    arguments: "tuple[Operand, ...]"
-    at: int
-
-
-class Pipeline(NamedTuple):
-    """Commands, each of which gets the value of the previous one as its last argument."""
-
-    commands: "tuple[Operand, ...]"
-    at: int
-
-
-Operand: TypeAlias = Literal | FieldNode | Call | Pipeline
-Part: TypeAlias = str | Pipeline
-Template: TypeAlias = tuple[Part, ...]
+from setpoint.workload.template_nodes import (
+    Branch,
+    Invocation,
+    Jump,
+    Part,
+    Parts,
+    Pipeline,
+    Template,
+    TemplateError,
+)
+from setpoint.workload.template_operands import OperandReader, Token, tokens_of
 
 OPEN, CLOSE = "{{", "}}"
-_COMMENT = re.compile(r"(?:-\s)?\s*/\*.*?\*/(?:(\s+-)|\s*)\}\}", re.DOTALL)
-_TRIM_BEFORE, _TRIM_AFTER = re.compile(r"-\s"), re.compile(r"\s-\}\}")
-_TOKEN = re.compile(
-    r"""(?P<space>\s+)
-    |(?P<close>\}\})
-    |(?P<text>"(?:[^"\\\n]|\\.)*")
-    |(?P<raw>`[^`]*`)
-    |(?P<rune>'(?:[^'\\\n]|\\.)+')
-    |(?P<number>[+-]?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))
-    |(?P<field>(?:\.[A-Za-z_][A-Za-z0-9_]*)+|\.)
-    |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
-    |(?P<pipe>\|)
-    |(?P<open>\()
-    |(?P<shut>\))
-    |(?P<variable>\$[A-Za-z0-9_]*)
-    """,
-    re.VERBOSE,
-)
-_KEYWORDS = ("if", "else", "end", "range", "with", "define", "template", "block", "break", "continue")
-_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\", "'": "'", '"': '"'}
-_ESCAPE = re.compile(r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.|$))")
-_CONSTANTS: dict[str, Json] = {"true": True, "false": False, "nil": None}
+_COMMENT = re.compile(r"(?:-\s)?/\*.*?\*/(\s-)?\}\}", re.DOTALL)
+_TRIM_BEFORE = re.compile(r"-\s")
+# The deepest nesting of control structures, as a bound on the recursion.
+_DEEPEST = 100
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
+class _Action(NamedTuple):
+    """The tokens of one action; the first token is a keyword in `keyword`, or empty."""
+
+    tokens: list[Token]
+    keyword: str
     at: int
+    end: int
 
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Template:
-    """Returns the parts of a template: texts and pipelines. Raises TemplateError."""
-    parts: list[Part] = []
+    """Returns the parts of a template. Raises TemplateError."""
+    return _Reader(text, _items(text)).everything()
+
+
+def _items(text: str) -> list[str | _Action]:
+    """Returns the texts and actions of a template, without comments and trimmed blanks."""
+    found: list[str | _Action] = []
     at, trim = 0, False
     while True:
         start = text.find(OPEN, at)
         plain = text[at:] if start < 0 else text[at:start]
         if trim:
             plain = plain.lstrip()
-        if start < 0:
-            if plain:
-                parts.append(plain)
-            return tuple(parts)
         inside = start + len(OPEN)
-        if _TRIM_BEFORE.match(text, inside):
+        if start >= 0 and _TRIM_BEFORE.match(text, inside):
             plain = plain.rstrip()
         if plain:
-            parts.append(plain)
+            found.append(plain)
+        if start < 0:
+            return found
         if comment := _COMMENT.match(text, inside):
             at, trim = comment.end(), comment.group(1) is not None
             continue
-        pipeline, at, trim = _action(text, start)
-        parts.append(pipeline)
+        tokens, at, trim = tokens_of(text, start)
+        keyword = tokens[0].text if tokens[0].kind == "keyword" else ""
+        found.append(_Action(tokens[1:] if keyword else tokens, keyword, start, at))
 
 
-def _action(text: str, start: int) -> tuple[Pipeline, int, bool]:
-    """Returns the pipeline of an action, its end, and True if the text after it is trimmed."""
-    tokens: list[_Token] = []
-    at, trim = start + len(OPEN), False
-    if _TRIM_BEFORE.match(text, at):
-        at += 1
-    while True:
-        if _TRIM_AFTER.match(text, at):
-            at, trim = at + 4, True
-            break
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise _unexpected(text, start, at)
-        kind = str(found.lastgroup)
-        if kind == "close":
-            at = found.end()
-            break
-        if kind != "space":
-            _check_apart(text, tokens, kind, at)
-            tokens.append(_Token(kind, found.group(), at))
-        # One blank of several is kept, which may belong to a closing ` -}}`.
-        at = max(found.end() - 1, at + 1) if kind == "space" and found.end() - at > 1 else found.end()
-    if not tokens:
-        raise TemplateError("empty action between {{ and }}; write a function, or remove the action", text, start)
-    return _OperandReader(text, tokens, at).everything(), at, trim
+class _Reader:
+    """Builds the control structures from the items of a template."""
 
-
-def _check_apart(text: str, tokens: list[_Token], kind: str, at: int) -> None:
-    """Checks that two operands are separated by a blank. Raises TemplateError."""
-    if kind in ("pipe", "open", "shut") or not tokens:
-        return
-    before = tokens[-1]
-    if before.kind not in ("pipe", "open") and before.at + len(before.text) == at:
-        raise TemplateError(f"a blank is missing after {before.text}", text, at)
-
-
-def _unexpected(text: str, start: int, at: int) -> TemplateError:
-    if at >= len(text):
-        return TemplateError('{{ is not closed; write }}, or {{ "{{" }} for the characters themselves', text, start)
-    if text[at] in "\"`'":
-        return TemplateError("a string is not closed; add the closing quote", text, at)
-    return TemplateError(f"unexpected {text[at]!r}", text, at)
-
-
-class _OperandReader:
-    """Converts the tokens of one action to operands."""
-
-    def __init__(self, text: str, tokens: list[_Token], end: int) -> None:
-        self._text, self._tokens, self._end = text, tokens, end
+    def __init__(self, text: str, items: list[str | _Action]) -> None:
+        self._text, self._items = text, items
         self._next = 0
+        self._defined: dict[str, Parts] = {}
+        # The variables in scope, the innermost last, and the number of loops around the current item.
+        self._variables = ["$"]
+        self._loops = 0
+        self._depth = 0
 
-    def everything(self) -> Pipeline:
-        found = self._pipeline()
-        if self._next < len(self._tokens):
-            raise self._error("unmatched )", self._tokens[self._next].at)
-        return found
+    def everything(self) -> Template:
+        parts, ending = self._parts()
+        if ending is not None:
+            raise self._error(f"unexpected {ending.keyword}; remove the action", ending.at)
+        return Template(parts, self._defined)
 
     def _error(self, message: str, at: int) -> TemplateError:
         return TemplateError(message, self._text, at)
 
-    def _peek(self) -> _Token | None:
-        return self._tokens[self._next] if self._next < len(self._tokens) else None
-
-    def _pipeline(self) -> Pipeline:
-        first = self._peek()
-        commands = [self._command()]
-        while (token := self._peek()) is not None and token.kind == "pipe":
+    def _parts(self) -> tuple[Parts, _Action | None]:
+        """Returns the parts up to an `else` or `end`, and that action; None at the end of the text."""
+        found: list[Part] = []
+        while self._next < len(self._items):
+            item = self._items[self._next]
             self._next += 1
-            command = self._command()
-            if not isinstance(command, Call):
-                raise self._error("only a function can come after |", token.at)
-            commands.append(command)
-        return Pipeline(tuple(commands), first.at if first else self._end)
+            if isinstance(item, str):
+                found.append(item)
+            elif item.keyword in ("else", "end"):
+                return tuple(found), item
+            elif (part := self._part(item)) is not None:
+                found.append(part)
+        return tuple(found), None
 
-    def _command(self) -> Operand:
-        token = self._peek()
-        if token is None or token.kind in ("pipe", "shut"):
-            raise self._error("a function or value is missing here", token.at if token else self._end - len(CLOSE))
-        if token.kind == "word" and token.text not in _CONSTANTS:
-            self._next += 1
-            if token.text in _KEYWORDS:
-                message = f"{token.text} is not supported in values; move this logic into the program"
-                raise self._error(message, token.at)
-            return Call(token.text, tuple(self._arguments()), token.at)
-        operand = self._operand()
-        if (more := self._peek()) is not None and more.kind not in ("pipe", "shut"):
-            raise self._error(f"{token.text} is not a function and takes no arguments", more.at)
-        return operand
+    def _part(self, action: _Action) -> Part | None:
+        match action.keyword:
+            case "if" | "with" | "range":
+                return self._branch(action, action.keyword)
+            case "break" | "continue":
+                self._check_empty(action)
+                if not self._loops:
+                    raise self._error(f"{action.keyword} is only possible in a range", action.at)
+                return Jump(action.keyword, action.at)
+            case "define":
+                self._defined[self._name(action)] = self._definition(action)
+                return None
+            case "block":
+                name = self._name(action)
+                pipeline = self._pipeline(action._replace(tokens=action.tokens[1:]))
+                self._defined.setdefault(name, self._definition(action))
+                return Invocation(name, pipeline, action.at)
+            case "template":
+                name = self._name(action)
+                rest = action._replace(tokens=action.tokens[1:])
+                return Invocation(name, self._pipeline(rest) if rest.tokens else None, action.at)
+            case _:
+                return self._pipeline(action)
 
-    def _arguments(self) -> list[Operand]:
-        found = []
-        while (token := self._peek()) is not None and token.kind not in ("pipe", "shut"):
-            found.append(self._operand())
-        return found
+    def _pipeline(self, action: _Action, most_variables: int = 1) -> Pipeline:
+        reader = OperandReader(self._text, action.tokens, action.end, self._variables)
+        return reader.everything(most_variables)
 
-    def _operand(self) -> Operand:
-        token = self._tokens[self._next]
-        self._next += 1
-        if token.kind == "open":
-            inner = self._pipeline()
-            closing = self._peek()
-            if closing is None or closing.kind != "shut":
-                raise self._error("( is not closed", token.at)
-            self._next += 1
-            return inner
-        if token.kind == "field":
-            return FieldNode(tuple(token.text[1:].split(".")) if token.text != "." else (), token.at)
-        if token.kind == "word":
-            if token.text in _CONSTANTS:
-                return Literal(_CONSTANTS[token.text], token.at)
-            return Call(token.text, (), token.at)
-        if token.kind == "variable":
-            raise self._error("variables are not supported in values", token.at)
-        return Literal(self._value(token), token.at)
+    def _check_empty(self, action: _Action) -> None:
+        if action.tokens:
+            raise self._error(f"{action.keyword} takes no arguments", action.tokens[0].at)
 
-    def _value(self, token: _Token) -> Json:
-        if token.kind == "raw":
-            return token.text[1:-1]
-        if token.kind == "number":
-            plain = token.text.replace("_", "")
-            try:
-                return int(plain, 0)
-            except ValueError:
-                return float(plain)
-        text = _ESCAPE.sub(lambda found: self._unescaped(found, token), token.text[1:-1])
-        if token.kind == "text":
-            return text
-        if len(text) != 1:
-            raise self._error("single quotes are for one character; use double quotes for a string", token.at)
-        return ord(text)
+    def _name(self, action: _Action) -> str:
+        """Returns the name of a `define`, `block` or `template`."""
+        if not action.tokens or action.tokens[0].kind not in ("text", "raw"):
+            raise self._error(f"{action.keyword} needs the name of a template in double quotes", action.at)
+        if action.keyword == "define" and len(action.tokens) > 1:
+            raise self._error("define takes only a name", action.tokens[1].at)
+        return action.tokens[0].text[1:-1]
 
-    def _unescaped(self, found: re.Match[str], token: _Token) -> str:
-        simple, *codes, octal, unknown = found.groups()
-        if simple:
-            return _ESCAPES[simple]
-        if unknown is not None:
-            raise self._error(f"\\{unknown} is not a valid escape; write \\\\ for a backslash", token.at)
-        code = int(octal, 8) if octal else int(next(filter(None, codes)), 16)
-        try:
-            return chr(code)
-        except ValueError:
-            raise self._error(f"{found.group()} is not a valid character", token.at) from None
+    def _definition(self, action: _Action) -> Parts:
+        variables, loops = self._variables, self._loops
+        self._variables, self._loops = ["$"], 0
+        body, ending = self._parts()
+        self._check_end(action, ending)
+        self._variables, self._loops = variables, loops
+        return body
+
+    def _check_end(self, action: _Action, ending: _Action | None) -> None:
+        if ending is None or ending.keyword != "end":
+            raise self._error(f"{action.keyword} has no end; add {{{{ end }}}}", action.at)
+        self._check_empty(ending)
+
+    def _branch(self, action: _Action, keyword: str) -> Branch:
+        known = len(self._variables)
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._error(f"more than {_DEEPEST} control structures in each other", action.at)
+        pipeline = self._pipeline(action, 2 if keyword == "range" else 1)
+        self._loops += keyword == "range"
+        body, ending = self._parts()
+        self._loops -= keyword == "range"
+        del self._variables[known + len(() if pipeline.assigns else pipeline.variables) :]
+        otherwise: Parts = ()
+        if ending is not None and ending.keyword == "else":
+            otherwise, ending = self._otherwise(ending, keyword)
+        if ending is not None or not (otherwise and isinstance(otherwise[-1], Branch)):
+            self._check_end(action, ending)
+        del self._variables[known:]
+        self._depth -= 1
+        return Branch(keyword, pipeline, body, otherwise, action.at)
+
+    def _otherwise(self, action: _Action, keyword: str) -> tuple[Parts, _Action | None]:
+        """Returns the parts of an `else`, and its `end`; None if that belongs to an `else if`."""
+        if action.tokens and action.tokens[0].kind == "keyword" and action.tokens[0].text == keyword != "range":
+            inner = _Action(action.tokens[1:], keyword, action.at, action.end)
+            return (self._branch(inner, keyword),), None
+        self._check_empty(action)
+        parts, ending = self._parts()
+        if ending is not None and ending.keyword == "else":
+            raise self._error("a second else; remove one of them", ending.at)
+        self._check_end(action._replace(keyword=keyword), ending)
+        return parts, ending

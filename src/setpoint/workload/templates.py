@@ -7,16 +7,28 @@ a probe.
 without `{{` is returned unchanged.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from setpoint.objects.frozen import thaw
-from setpoint.objects.goformat import format_v
 from setpoint.objects.tree import Json, Object
-from setpoint.workload.template_functions import FUNCTIONS, MASK, Lookup, Needed, NotYet, TemplateContext, service_name
-from setpoint.workload.template_parser import Call, FieldNode, Literal, Operand, Pipeline, TemplateError, parse
+from setpoint.workload.template_execution import ABSENT, MASK, Execution, Rendered
+from setpoint.workload.template_functions import FUNCTIONS, Lookup, Needed, NotYet, TemplateContext, service_name
+from setpoint.workload.template_nodes import (
+    Branch,
+    Call,
+    Chain,
+    Invocation,
+    Literal,
+    Operand,
+    Part,
+    Pipeline,
+    TemplateError,
+)
+from setpoint.workload.template_parser import parse
 
 __all__ = [
     "MASK",
@@ -33,13 +45,6 @@ __all__ = [
 ]
 
 
-class Rendered(NamedTuple):
-    """A value, and its masked form."""
-
-    text: str
-    shown: str
-
-
 class TemplateReference(NamedTuple):
     """An object that a template refers to, with the function and its further arguments."""
 
@@ -53,7 +58,8 @@ def render(text: str, subject: Object, lookup: Lookup) -> Rendered:
     """Returns the value of a template for its object. Raises TemplateError or NotYet."""
     if "{{" not in text:
         return Rendered(text, text)
-    return _Rendering(text, subject, lookup).everything()
+    functions = _Functions(text, subject, lookup)
+    return Execution(text, parse(text), functions, whole=partial(thaw, subject)).run()
 
 
 def escaped(text: str) -> str:
@@ -61,18 +67,37 @@ def escaped(text: str) -> str:
     return text.replace("{{", '{{ "{{" }}')
 
 
-def references(text: str) -> list[TemplateReference]:
-    """Returns the objects that a template needs, without duplicates. Raises TemplateError."""
+def references(text: str, *, certain: bool = False) -> list[TemplateReference]:
+    """Returns the objects that a template refers to, without duplicates; with `certain`, only those that every
+    execution needs. Raises TemplateError."""
     if "{{" not in text:
         return []
-    found = (reference for part in parse(text) if isinstance(part, Pipeline) for reference in _references(part))
-    return list(dict.fromkeys(found))
+    template = parse(text)
+    bodies = () if certain else tuple(template.defined.values())
+    parts = (*template.parts, *(part for body in bodies for part in body))
+    return list(dict.fromkeys(reference for part in parts for reference in _of_part(part, certain)))
+
+
+def _of_part(part: Part, certain: bool) -> Iterator[TemplateReference]:
+    match part:
+        case Pipeline():
+            yield from _references(part)
+        case Branch():
+            yield from _references(part.pipeline)
+            for inner in () if certain else (*part.body, *part.otherwise):
+                yield from _of_part(inner, certain)
+        case Invocation() if part.pipeline is not None:
+            yield from _references(part.pipeline)
+        case _:
+            return
 
 
 def _references(operand: Operand) -> Iterator[TemplateReference]:
     if isinstance(operand, Pipeline):
         for command in operand.commands:
             yield from _references(command)
+    elif isinstance(operand, Chain):
+        yield from _references(operand.operand)
     elif isinstance(operand, Call):
         texts = tuple(str(each.value) for each in operand.arguments if isinstance(each, Literal))
         function = FUNCTIONS.get(operand.function)
@@ -86,59 +111,33 @@ def _references(operand: Operand) -> Iterator[TemplateReference]:
             yield from _references(argument)
 
 
-class _Rendering(TemplateContext):
-    """The rendering of one template."""
+class _Functions(TemplateContext):
+    """The functions and fields of one template."""
 
-    def everything(self) -> Rendered:
-        texts: list[str] = []
-        shown: list[str] = []
-        needs: list[Needed] = []
-        for part in parse(self.text):
-            if isinstance(part, str):
-                texts.append(part)
-                shown.append(part)
-                continue
-            self.is_secret = False
-            try:
-                value = _printed(self._value(part))
-            except NotYet as waiting:
-                needs += waiting.needs
-                continue
-            texts.append(value)
-            shown.append(MASK if self.is_secret else value)
-        if needs:
-            raise NotYet(needs)
-        return Rendered("".join(texts), "".join(shown))
+    def has(self, name: str) -> bool:
+        return name in FUNCTIONS
 
-    def _value(self, operand: Operand) -> Json:
-        if isinstance(operand, Literal):
-            return operand.value
-        if isinstance(operand, FieldNode):
-            return self._field(operand)
-        if isinstance(operand, Call):
-            return self._call(operand, [])
-        piped: list[Json] = []
-        for command in operand.commands:
-            piped = [self._call(command, piped) if isinstance(command, Call) else self._value(command)]
-        return piped[0]
+    def known(self) -> Sequence[str]:
+        return list(FUNCTIONS)
 
-    def _call(self, call: Call, piped: list[Json]) -> Json:
-        function = FUNCTIONS.get(call.function)
-        if function is None:
-            known = ", ".join(sorted(FUNCTIONS))
-            raise self.error(f"unknown function {call.function}; available: {known}", call.at)
-        arguments = [self._value(each) for each in call.arguments] + piped
+    def call(self, call: Call, arguments: list[Json]) -> Json:
+        function = FUNCTIONS[call.function]
         if not function.least <= len(arguments) <= function.most:
             raise self.error(f"wrong number of arguments for {call.function}; usage: {function.usage}", call.at)
         return function.body(self, call, arguments)
 
-    def _field(self, field: FieldNode) -> Json:
-        if not field.names:
-            return thaw(self.subject)
+    def entry(self, tree: dict[str, Json], name: str) -> Any:
+        if name in tree:
+            return tree[name]
+        # The name of a field in Go, whose JSON name begins with a lower-case letter; an absent field is empty.
+        found = next((key for key in tree if key.casefold() == name.casefold()), None)
+        return tree[found] if found is not None else "" if name[:1].isupper() else ABSENT
+
+    def root_field(self, names: tuple[str, ...], at: int) -> Json:
         try:
-            return go_field(self.subject, field.names)
+            return go_field(self.subject, names)
         except LookupError as error:
-            raise self.error(str(error.args[0]), field.at) from None
+            raise self.error(str(error.args[0]), at) from None
 
 
 def go_field(tree: Object, names: tuple[str, ...]) -> Json:
@@ -188,7 +187,3 @@ def _model_in(annotation: Any) -> Any:
         if getattr(annotation, "__origin__", None) not in (list, dict) and (found := _model_in(inner)) is not None:
             return found
     return None
-
-
-def _printed(value: Json) -> str:
-    return "" if value is None else format_v(value)

@@ -41,6 +41,9 @@ def test_references_are_known_without_asking_anybody() -> None:
         TemplateReference("secret", "Secret", "s", ("k",)),
     ]
     assert references("no { template } here") == []
+    text = '{{ if portFor "a" }}{{ portFor "b" }}{{ else }}{{ portFor "c" }}{{ end }}'
+    assert [each.name for each in references(text)] == ["a", "b", "c"]
+    assert [each.name for each in references(text, certain=True)] == ["a"]
 
 
 CONTAINER = {
