@@ -8,7 +8,7 @@ A Service is ready when one of the workloads that serve the Service has started,
 before. A dependency on a Service is therefore a dependency on any one of its producers.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from setpoint.objects.tree import Object
@@ -31,6 +31,11 @@ SHUTDOWN: tuple[tuple[str, ...], ...] = (
     ("ContainerNetwork", "ContainerVolume"),
     ("Endpoint",),
 )
+
+
+# The reason of a workload that waits for its dependencies, and the number of dependencies that its message lists.
+WAITING = "WaitingForDependencies"
+_LISTED = 5
 
 
 class Requirement(NamedTuple):
@@ -87,6 +92,13 @@ def waiting_for(tree: Object, find: FindObject) -> list[Waiting]:
         if not how_far.has(condition) and not (optional and has_failed(other)):
             found.append(Waiting(kind, name, condition, how_far.says))
     return found
+
+
+def waiting_message(waiting: Sequence[object]) -> str:
+    """Returns the message about unmet requirements: the first ones, and the number of the others."""
+    listed = "; ".join(map(str, waiting[:_LISTED]))
+    others = len(waiting) - _LISTED
+    return f"waits for {listed}; and {others} more" if others > 0 else f"waits for {listed}"
 
 
 def _requirements(tree: Object) -> Iterator[Requirement]:

@@ -71,6 +71,8 @@ class Machine:
     kept_directory: Path = field(default_factory=Path.cwd)
     # The objects of the cache, for code outside of a reconcile.
     find: Find | None = None
+    # Those that were looked up, as trees.
+    trees: Trees = field(default_factory=dict)
     endpoints: Callable[[str], list[Object]] = lambda service: []
     # All workload objects.
     objects: Callable[[], list[Object]] = list
@@ -101,10 +103,12 @@ class Machine:
         apps."""
         return "/".join((self.workload_id, *names) if self.workload_id else names)
 
-    def lookup(self, ports: Mapping[str, int], trees: Trees | None = None) -> Lookup:
-        """Returns the lookup for templates of an object with these ports. `trees` keeps converted objects."""
-        assert self.find is not None, "the cache is not available yet"
-        return Lookup(self.find, ports, trees)
+    def lookup(self, ports: Mapping[str, int] | None = None, find: Find | None = None) -> Lookup:
+        """Returns the lookup for templates of an object with these ports. Objects found with `ctx.lookup` of a
+        reconcile as `find` trigger another reconcile when they change."""
+        used = find or self.find
+        assert used is not None, "the cache is not available yet"
+        return Lookup(used, self.trees, ports)
 
     def tolerated(self, kind: str, uid: str) -> Tolerate | None:
         """Returns the function for values of an object that are invalid, but do not prevent its start, as in DCP: the

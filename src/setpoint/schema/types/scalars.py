@@ -34,6 +34,10 @@ class Duration(timedelta):
         return format_duration(self // timedelta(microseconds=1) * MICROSECOND)
 
 
+# The length of a time with microseconds, without the time zone.
+_MICRO_LENGTH = len("2026-01-31T12:00:00.000000")
+
+
 class MicroTime(datetime):
     """A time with microseconds, as in Leases and Events: the API requires all six digits."""
 
@@ -48,7 +52,8 @@ class MicroTime(datetime):
         return cls.of(datetime.fromisoformat(text))
 
     def __str__(self) -> str:
-        return self.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        moment = self if self.tzinfo is UTC else self.astimezone(UTC)
+        return moment.isoformat(timespec="microseconds")[:_MICRO_LENGTH] + "Z"
 
 
 # The objects of a cluster use the same few amounts.

@@ -30,17 +30,18 @@ class Find(Protocol):
 
 class Lookup:
     """Looks objects up with `find`; `ports` are the ports reserved for the current object, by Service. `trees` keeps
-    the converted objects for the next lookup, which is useful for templates that are rendered again and again."""
+    the converted objects for the next lookups: a workload with many dependencies looks up all of them when one
+    changes, and probes render their templates again and again."""
 
-    def __init__(self, find: Find, ports: Mapping[str, int] | None = None, trees: Trees | None = None) -> None:
-        self._find = find
+    def __init__(self, find: Find, trees: Trees, ports: Mapping[str, int] | None = None) -> None:
+        self._find, self._trees = find, trees
         self._ports = ports or {}
-        self._trees: Trees = {} if trees is None else trees
 
     def object(self, kind: str, name: str) -> Object | None:
         known = _KINDS.get(kind)
         found = None if known is None else self._find(known, name)
         if found is None:
+            self._trees.pop((kind, name), None)
             return None
         converted, tree = self._trees.get((kind, name), (None, None))
         if converted is not found or tree is None:

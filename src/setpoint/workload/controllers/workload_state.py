@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from setpoint.objects.clock import Clock
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.backoff import next_wait
+from setpoint.workload.dependencies import WAITING
 from setpoint.workload.environment import Environment
 from setpoint.workload.kinds.parts import Condition, EnvVar, RestartBackoff
 from setpoint.workload.probes.prober import Probing
@@ -79,10 +80,11 @@ class WorkloadState:
     served: set[str] = field(default_factory=set)
 
     def set_state(self, state: Any, reason: str, message: str) -> bool:
-        """Sets the state, reason and message. Returns True if they changed."""
+        """Sets the state, reason and message. Returns True if the change is to be reported: of a wait only the
+        beginning, because the message changes with every dependency."""
         was = (self.state, self.reason, self.message)
         self.state, self.reason, self.message = state, reason, message
-        return was != (state, reason, message)
+        return was[:2] != (state, reason) or (reason != WAITING and was[2] != message)
 
     def start_run(self, *, is_requested: bool = False) -> None:
         """Begins another run and keeps only the exit code of the last one. With `is_requested`, a user requested the

@@ -7,8 +7,7 @@ from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container import file_secrets, links
 from setpoint.workload.controllers.container.lifecycle import ContainerWorkload
 from setpoint.workload.controllers.container.start_sequence import KIND, DesiredContainer
-from setpoint.workload.controllers.lookup import Lookup
-from setpoint.workload.dependencies import waiting_for
+from setpoint.workload.dependencies import WAITING, waiting_for, waiting_message
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
 from setpoint.workload.kinds.container_volume import ContainerVolume
@@ -33,12 +32,12 @@ async def wanted(
     ctx: Context, machine: Machine, obj: Container, tree: Object, workload: ContainerWorkload
 ) -> DesiredContainer | Blocked:
     """Returns the desired container of an object, or Blocked. Stores the environment and arguments in `workload`."""
-    spec, lookup = obj.spec, Lookup(ctx.lookup)
+    spec, lookup = obj.spec, machine.lookup(find=ctx.lookup)
     waiting = [*map(str, waiting_for(tree, lookup.object)), *await _volumes(ctx, spec)]
     if waiting:
         # As in DCP, a workload starts while it waits for values; `dependsOn` is an addition.
         state: ContainerState = "Starting" if workload.restarts or not spec.depends_on else "Pending"
-        return Blocked(state, "WaitingForDependencies", f"waits for {'; '.join(waiting)}")
+        return Blocked(state, WAITING, waiting_message(waiting))
     mode = spec.effective_mode
     if mode != "session" and (holder := machine.records.acquire(KIND, spec.container_name)):
         return Blocked("Pending", "HeldElsewhere", f"{holder} manages this container: stop it, or wait", _HELD_SECONDS)

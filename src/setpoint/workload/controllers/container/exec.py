@@ -22,7 +22,7 @@ from setpoint.objects.clock import timeout
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container.container_health import execute_in
 from setpoint.workload.controllers.container.engine_failure import error_text, problem_condition
-from setpoint.workload.controllers.lookup import READS, Lookup
+from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.controllers.workload_state import WorkloadState, moment
 from setpoint.workload.engine.attachment import Exec
 from setpoint.workload.engine.engine import Engine
@@ -172,7 +172,7 @@ class ContainerExecs:
             if run.work.done():
                 await self._handle_exit(run)
             return
-        lookup = Lookup(ctx.lookup)
+        lookup = self._machine.lookup(find=ctx.lookup)
         container = lookup.object("Container", obj.spec.container_name)
         status = (container or {}).get("status") or {}
         state: ContainerState = status.get("state", "")

@@ -24,11 +24,11 @@ from setpoint.workload.controllers.executable.old_tree import REPORT_SECONDS, ha
 from setpoint.workload.controllers.executable.persistence import Persistence
 from setpoint.workload.controllers.executable.process_run import ExecutableRun
 from setpoint.workload.controllers.executable.report import report
-from setpoint.workload.controllers.lookup import READS, Lookup, Trees
+from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.controllers.probe_listeners import Listeners
 from setpoint.workload.controllers.probe_runner import Probes, run_command
 from setpoint.workload.controllers.workload_state import SUSPENDED, SUSPENDING, TOO_MANY
-from setpoint.workload.dependencies import Waiting, waiting_for
+from setpoint.workload.dependencies import WAITING, Waiting, waiting_for, waiting_message
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
 from setpoint.workload.kinds.api_names import FINALIZERS, RESTART_REQUESTED
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec, ExecutableState
@@ -267,7 +267,7 @@ class Executables:
         if not spec.start:
             self._set_state(execution, "", "NotStarted", "start is false: set start to true to start the process")
             return None
-        lookup = Lookup(ctx.lookup)
+        lookup = self._machine.lookup(find=ctx.lookup)
         if waiting := waiting_for(tree, lookup.object):
             reason, message = self._waits(tree, waiting)
             # As in DCP, a workload starts while it waits for values; `dependsOn` is an addition.
@@ -277,7 +277,8 @@ class Executables:
         try:
             serving = producers(tree)
             self._reserve(execution, serving, lookup)
-            lookup = Lookup(ctx.lookup, {service: each.port for service, each in execution.ports.items()})
+            ports = {service: each.port for service, each in execution.ports.items()}
+            lookup = self._machine.lookup(ports, ctx.lookup)
             inherited = self._machine.environ if spec.inherits else {}
             tolerated = self._machine.tolerated(KIND, execution.uid)
             env = environment(tree, ambient=inherited, read=self._machine.read, lookup=lookup, tolerate=tolerated)
@@ -300,7 +301,7 @@ class Executables:
         circle = next((each for each in self._machine.deadlocks() if key in each.keys), None)
         if circle is not None:
             return "Deadlock", circle.message
-        return "WaitingForDependencies", f"waits for {'; '.join(map(str, waiting))}"
+        return WAITING, waiting_message(waiting)
 
     def _reserve(self, execution: Execution, serving: Sequence[Producer], lookup: Lookup) -> None:
         """Reserves a port for each served Service without a port of its own. Raises PortBusyError."""
@@ -432,8 +433,7 @@ class Executables:
         async def before() -> Mapping[str, int]:
             return execution.before
 
-        trees: Trees = {}
-        lookup = partial(self._machine.lookup, ports, trees)
+        lookup = partial(self._machine.lookup, ports)
         running = execution.run.running if execution.run is not None else None
         listeners = Listeners(running, self._machine.clock) if running is not None else None
         probes = Probes(self._machine, execution.uid, tree, lookup, execute, before, listeners)

@@ -25,10 +25,10 @@ from setpoint.objects.errors import AlreadyExists, Invalid, NotFound
 from setpoint.objects.tree import Object
 from setpoint.schema.types import MicroTime, ObjectMeta
 from setpoint.workload.controllers.children import OWNER_LABEL, children, delete_all
-from setpoint.workload.controllers.lookup import READS, Lookup
+from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.controllers.task import task_runs
 from setpoint.workload.controllers.task.task_runs import Due, Ending, RunAttempts, runs_of, surplus
-from setpoint.workload.dependencies import waiting_for
+from setpoint.workload.dependencies import WAITING, waiting_for, waiting_message
 from setpoint.workload.kinds.api_names import (
     FINALIZERS,
     RESTART_REQUESTED,
@@ -82,7 +82,7 @@ class Tasks:
     """The controller of Tasks."""
 
     def __init__(self, machine: Machine) -> None:
-        self._clock = machine.clock
+        self._machine, self._clock = machine, machine.clock
         self._states: dict[str, _TaskState] = {}
         self.controller = Controller(
             "task",
@@ -183,9 +183,8 @@ class Tasks:
                     await _stop(ctx, run, "Replaced: the next run was due")
             return  # the run starts when they have ended
         else:
-            if waiting := waiting_for({**tree_of(obj), "kind": "Task"}, Lookup(ctx.lookup).object):
-                report.reason = "WaitingForDependencies"
-                report.message = f"waits for {'; '.join(map(str, waiting))}"
+            if waiting := waiting_for({**tree_of(obj), "kind": "Task"}, self._machine.lookup(find=ctx.lookup).object):
+                report.reason, report.message = WAITING, waiting_message(waiting)
                 return
             run = RunAttempts(MicroTime.of(found.at))
             if known.requested is not None:
