@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import setpoint as sp
 from setpoint.client.client import Client
 from setpoint.client.patches import merge
 from setpoint.client.transport import Call
+from setpoint.machine.chosen import system
 from setpoint.objects.tree import Object
+from setpoint.workload.process.identity import Identity
 from setpoint.workload.workloads import Workloads, WorkloadSettings
 
 GROUP = "usvc-dev.developer.microsoft.com/v1"
@@ -125,3 +128,9 @@ async def gone(pid: int, seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
         while not has_ended(pid):
             await asyncio.sleep(0.01)
+
+
+def identity_time(identity: Identity) -> str:
+    """The start time of a process in DCP's format for Linux: the time since boot, counted from the year 1."""
+    since = timedelta(milliseconds=round(system.since_boot(identity.started) * 1000))
+    return (datetime.min + since).isoformat(timespec="milliseconds") + "Z"

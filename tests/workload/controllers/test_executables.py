@@ -10,9 +10,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from tests.workload.app import PYTHON, App, app, condition_of, gone
+from tests.workload.app import PYTHON, App, app, condition_of, gone, identity_time
 
-from setpoint.cli.dcp.process_monitor import identity_time
 from setpoint.objects.tree import Object
 from setpoint.workload.certificates import subject_hash
 from setpoint.workload.process.identity import identity_of

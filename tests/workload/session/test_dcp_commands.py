@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.workload.app import app
+from tests.workload.app import app, identity_time
 from tests.workload.session.instances import dcp as command
 from tests.workload.session.instances import environment, is_alive, until
 
 from setpoint.cli.dcp.group import dcp
-from setpoint.cli.dcp.process_monitor import identity_time, process_of
+from setpoint.cli.dcp.process_monitor import process_of
+from setpoint.machine.chosen import system
 from setpoint.workload.process.identity import identity_of
 
 # A process with a child; both say who they are.
@@ -115,10 +116,7 @@ def test_a_process_is_known_by_the_time_of_its_start_in_either_form() -> None:
     assert identity is not None
     assert process_of(os.getpid(), identity_time(identity), "--time") == identity
     assert process_of(os.getpid(), "", "--time") == identity
-    booted = next(
-        int(line.split()[1]) for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime")
-    )
-    started = booted + identity.started / os.sysconf("SC_CLK_TCK")
+    started = system.boot_time() + system.since_boot(identity.started)
     done = subprocess.run(["date", "-u", "-d", f"@{started:.3f}", "+%FT%T.%3NZ"], capture_output=True, text=True)
     assert process_of(os.getpid(), done.stdout.strip(), "--time") == identity
     assert process_of(os.getpid(), "2001-01-01T00:00:00Z", "--time") is None

@@ -1,6 +1,5 @@
 """`--monitor PID`: exits when another process ends, usually the one that started this command."""
 
-import os
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -64,9 +63,3 @@ def _time(text: str, flag: str) -> datetime:
         return found.replace(tzinfo=None) - (found.utcoffset() or timedelta(0))
     except (ValueError, OverflowError):
         raise Failure(f"{flag}: invalid time {text!r}: expected RFC 3339, e.g. 2026-01-02T15:04:05.000Z") from None
-
-
-def identity_time(identity: Identity) -> str:
-    """Returns the start time of a process in DCP's format for Linux: the time since boot, counted from the year 1."""
-    milliseconds = identity.started * 1000 // os.sysconf("SC_CLK_TCK")
-    return (datetime.min + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds") + "Z"
