@@ -78,8 +78,12 @@ async def _until_told(serve: Serve) -> int:
             serving.cancel()
         stop.set()
 
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told)
+        try:
+            loop.add_signal_handler(number, told)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(told))
     try:
         await serving
     except asyncio.CancelledError:

@@ -46,6 +46,9 @@ class Problem(NamedTuple):
     reason: str
     remedy: str
 
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.remedy}"
+
 
 class Layer(Protocol):
     """The functions of one layer. None of them raises an error for a process that has ended."""

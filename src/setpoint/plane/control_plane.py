@@ -281,6 +281,10 @@ class ControlPlane:
     def _workload_host(self, wanted: "bool | WorkloadSettings") -> "WorkloadHost | None":
         if not wanted:
             return None
+        from setpoint.machine.chosen import problem
+
+        if (found := problem()) is not None:
+            raise PlaneError(str(found))
         from setpoint.workload.workload_host import WorkloadHost
 
         return WorkloadHost(None if isinstance(wanted, bool) else wanted, self._ids)

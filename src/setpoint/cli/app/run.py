@@ -22,6 +22,7 @@ from setpoint.cli.support.connection import FIELD_MANAGER, Server, connect, find
 from setpoint.cli.support.connection import run as run_command
 from setpoint.cli.support.errors import CONFLICT, FAILED, NOT_FOUND, USAGE, Failure
 from setpoint.cli.support.object_status import is_workload
+from setpoint.cli.support.processes import require_processes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,7 +168,8 @@ async def ended_by_signals(work: "Coroutine[Any, Any, int]") -> int:
         came.append(number)
         running.cancel()
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    ending = [] if sys.platform == "win32" else [signal.SIGTERM, signal.SIGHUP]
+    for number in ending:
         loop.add_signal_handler(number, end, number)
     try:
         return await running
@@ -176,7 +178,7 @@ async def ended_by_signals(work: "Coroutine[Any, Any, int]") -> int:
             return _SIGNALLED + came[0]
         raise
     finally:
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in ending:
             loop.remove_signal_handler(number)
 
 
@@ -218,6 +220,7 @@ async def _session(file: "Path", loaded: "LoadedApp", objects: "list[Object]") -
     process and leaves no files."""
     import shutil
 
+    require_processes()
     from setpoint.cli.support.errors import explained
     from setpoint.session.app_apply import apply_app
     from setpoint.session.paths import Places

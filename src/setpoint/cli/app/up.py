@@ -25,6 +25,7 @@ from setpoint.cli.support.cwd import here
 from setpoint.cli.support.durations import Seconds
 from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
 from setpoint.cli.support.group_option import group_option
+from setpoint.cli.support.processes import require_processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,6 +121,7 @@ def up(
       setpoint up api worker
       setpoint up -d --isolated
     """
+    require_processes()
     given, names = split_words(words, next(iter(given_files()), ""))
     found = find_file(given)
     isolation = None if isolated is None else Isolation(isolated, found, os.environ)

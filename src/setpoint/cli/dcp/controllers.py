@@ -17,6 +17,7 @@ from setpoint.cli.dcp import variables
 from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.process_monitor import monitor_options, monitored
 from setpoint.cli.support.errors import Failure
+from setpoint.cli.support.processes import require_processes
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process.exit_wait import wait_exit
 
@@ -33,6 +34,7 @@ def run_controllers(**flags: Any) -> None:
     """Run the controllers for the objects of a server."""
     from setpoint.cli.dcp import diagnostics
 
+    require_processes()
     diagnostics.set_up(flags["verbosity"], os.environ)
     path = variables.kubeconfig_path(flags["kubeconfig"], os.environ)
     if not path.exists():

@@ -13,6 +13,7 @@ import click
 
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.errors import CONFLICT, Failure
+from setpoint.cli.support.processes import require_processes
 
 _APP = "shop"
 # Files that earlier runs may have left in the source directory.
@@ -35,6 +36,7 @@ def demo(ctx: click.Context, directory: Path | None, tour: bool) -> None:
     The app is a small shop: a database, an API, a web page, a worker and a migration, each a short Python program. On a
     terminal the app runs until `q` or Ctrl-C; edit the files, break the programs, and try `setpoint why`.
     """
+    require_processes()
     with _copied(directory) as place:
         # The shop runs on this Python, even if the PATH has another python3.
         os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))

@@ -225,6 +225,8 @@ class HttpConnection(asyncio.Protocol):
         socket = self._transport.get_extra_info("socket")
         if socket is None or socket.fileno() < 0:
             return True
+        if not hasattr(select, "poll"):  # Windows
+            return bool(select.select([socket], [], [], 0)[0])
         poll = select.poll()
         poll.register(socket.fileno(), select.POLLIN)
         return bool(poll.poll(0))

@@ -77,6 +77,8 @@ class Listener:
 
     async def listen_unix(self, path: str) -> None:
         """Listens on a unix socket that only the current user may open. Replaces a socket without a listener."""
+        if not hasattr(socket, "AF_UNIX"):
+            raise OSError(errno.EAFNOSUPPORT, "Windows has no unix sockets: listen at an address", path)
         _remove_abandoned(path)
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -116,7 +118,7 @@ class Listener:
 
     async def _serve(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
         sock.setblocking(False)
-        if sock.family == socket.AF_UNIX:
+        if sock.family == getattr(socket, "AF_UNIX", None):
             server = await self.loop.create_unix_server(self._connect, sock=sock, backlog=_BACKLOG)
         else:
             server = await self.loop.create_server(

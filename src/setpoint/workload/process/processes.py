@@ -109,8 +109,6 @@ class Processes:
     async def start(self, command: Command, stdout: Sink | Path, stderr: Sink | Path) -> Running:
         """Starts a process. Raises StartError. Output is written to a sink, or appended to a file; a kept process can
         only write to files, because it outlives this control plane."""
-        if sys.platform == "win32":
-            raise StartError("Unsupported", "processes are not supported on Windows", "run the control plane in WSL")
         if self._closing:
             raise StartError(
                 "Stopping", "the control plane is stopping", "start it again when a new control plane runs"
