@@ -14,7 +14,7 @@ from itertools import cycle, islice
 
 from tests.workload.app import GROUP
 from tests.workload.chaos.crew import ensure, until
-from tests.workload.process.stage import SORTS, asleep, new_nap
+from tests.workload.process.stage import SORTS, asleep, left, new_nap
 
 from setpoint.client.client import Client
 from setpoint.client.patches import merge
@@ -61,7 +61,7 @@ class Fleet:
         await client.delete(EXECUTABLE, deleted)
 
     async def check(self) -> None:
-        assert asleep(self._nap) == [], "a process of the session is left"
+        assert left(self._nap) == [], "a process of the session is left"
         for name, identity in self._told.items():
             assert is_alive(identity), f"{name} is lost"
         for (name, nap), sort in zip(self._kept_naps.items(), KEPT_SORTS, strict=True):
@@ -73,7 +73,7 @@ class Fleet:
             await until(client, EXECUTABLE, name, lambda status: status.get("state") == "Finished")
 
     async def left(self) -> list[str]:
-        return [str(pid) for pid in self._pids()]
+        return [str(pid) for nap in self._naps for pid in left(nap)]
 
     async def clear(self) -> None:
         for pid in self._pids():
@@ -85,8 +85,12 @@ class Fleet:
         """All but those that never come to rest."""
         return [f"proc-{each}" for each, sort in self._sorts.items() if sort != RESTLESS] + list(self._kept_naps)
 
+    @property
+    def _naps(self) -> list[str]:
+        return [self._nap, *self._kept_naps.values()]
+
     def _pids(self) -> list[int]:
-        return [pid for nap in (self._nap, *self._kept_naps.values()) for pid in asleep(nap)]
+        return [pid for nap in self._naps for pid in asleep(nap)]
 
     async def _until_running(self, client: Client, name: str) -> None:
         def runs(status: Object) -> bool:

@@ -3,7 +3,9 @@
 import asyncio
 import os
 import select
+import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -28,8 +30,7 @@ SORTS = {
     "suspended": "sleep NAP & kill -STOP $$",
 }
 # They leave their session, parent and environment: without a subreaper no trace of them is left.
-for _name_ in ("bare daemon", "gone daemon") if is_portable else ():
-    del SORTS[_name_]
+TRACELESS = ("bare daemon", "gone daemon")
 _naps = count(1)
 
 
@@ -51,6 +52,31 @@ def asleep(nap: str) -> list[int]:
             if now is not None and now.state not in "ZX":
                 found.append(now.pid)
     return found
+
+
+def left(nap: str) -> list[int]:
+    """The processes that have a nap, after all should have ended. Without a subreaper, daemons without any trace are
+    excepted, and ended here."""
+    if is_portable:
+        end_bare(nap)
+    return asleep(nap)
+
+
+def end_bare(nap: str) -> list[int]:
+    """Kills the processes that have a nap and an empty environment. Returns their pids."""
+    found = [pid for pid in asleep(nap) if _is_bare(pid)]
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        wait_for_end(pid)
+    return found
+
+
+def _is_bare(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes() == b""
+    except OSError:
+        return False  # it has just ended
 
 
 def sleepers(nap: str) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, new_nap, wait_for_end
+from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, end_bare, left, new_nap, wait_for_end
 
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.guardian import Removal
@@ -90,7 +90,7 @@ def test_whatever_moment_a_control_plane_is_killed_nothing_is_left_and_nothing_k
             owner.kill()
             for guardian in owner.guardians() + owner.keepers():
                 wait_for_end(guardian)
-            assert asleep(owner.nap) == [], f"round {number}"
+            assert left(owner.nap) == [], f"round {number}"
             kept = owner.kept()
             assert kept is None or is_alive(kept), f"round {number}"
             assert kept is None or len(asleep(owner.kept_nap)) == 3
@@ -116,10 +116,8 @@ async def test_when_the_guardian_is_killed_as_well_the_next_control_plane_cleans
         assert kept is not None
         assert is_alive(kept)
         # Daemons that have shed their environment are beyond our sight now: nothing ties them to anybody.
-        bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
-        assert set(asleep(owner.nap)) == bare
-        for pid in bare:
-            os.kill(pid, signal.SIGKILL)
+        end_bare(owner.nap)
+        assert asleep(owner.nap) == []
 
 
 def test_when_control_plane_and_guardian_are_killed_together_a_watcher_cleans_up(tmp_path: Path) -> None:
@@ -135,13 +133,11 @@ def test_when_control_plane_and_guardian_are_killed_together_a_watcher_cleans_up
         os.kill(guardian, signal.SIGKILL)
         wait_for_end(watcher)
         # Daemons that have shed their environment carry no cookie.
-        bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
-        assert set(asleep(owner.nap)) == bare
+        end_bare(owner.nap)
+        assert asleep(owner.nap) == []
         kept = owner.kept()
         assert kept is not None
         assert is_alive(kept)
-        for pid in bare:
-            os.kill(pid, signal.SIGKILL)
 
 
 async def test_a_guardian_has_one_watcher_that_ends_with_it_and_is_never_replaced(stage: Stage) -> None:

@@ -4,8 +4,9 @@ import asyncio
 import signal
 
 import pytest
-from tests.workload.process.stage import SORTS, Stage, asleep, other, sleepers
+from tests.workload.process.stage import SORTS, TRACELESS, Stage, asleep, end_bare, other, sleepers
 
+from setpoint.machine.chosen import is_portable
 from setpoint.workload.process.identity import identity_of, is_alive, stat
 
 GRACE = 0.3
@@ -30,6 +31,8 @@ async def test_nothing_is_left_of_a_tree_and_its_neighbour_lives(stage: Stage, s
         assert bool(stopped.killed) == is_stubborn
         if sort == "bare daemon":
             await stage.processes.close()
+    if is_portable and sort in TRACELESS:
+        assert len(end_bare(stage.nap)) == 1, "the daemon alone survives without a subreaper"
     assert asleep(stage.nap) == []
     assert is_alive(theirs.identity)
     await neighbour.processes.close()

@@ -6,22 +6,17 @@ notifications are all handled.
 """
 
 import asyncio
-import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from setpoint.objects.clock import Clock
 from setpoint.workload.filewatch import inotify
-from setpoint.workload.filewatch.notifier import Notifier
+from setpoint.workload.filewatch.notifier import Notifier, remedy
 from setpoint.workload.filewatch.patterns import Root
 from setpoint.workload.ignore_patterns import Ignored
 
 POLL_SECONDS = 1.0
-_REMEDIES = {
-    errno.ENOSPC: "raise fs.inotify.max_user_watches, or watch fewer directories",
-    errno.EMFILE: "raise fs.inotify.max_user_instances",
-}
 
 
 class Watcher:
@@ -195,9 +190,8 @@ class Watcher:
     # Polling
 
     def _poll_instead(self, error: OSError) -> None:
-        remedy = _REMEDIES.get(error.errno or 0, "check the system log")
         reason = error.strerror or str(error)
-        self.problem = f"no more inotify watches ({reason}), polling the files every second instead: {remedy}"
+        self.problem = f"no more file watches ({reason}), polling the files every second instead: {remedy(error)}"
         self._polling = asyncio.ensure_future(self._poll())
 
     async def _poll(self) -> None:

@@ -123,6 +123,16 @@ class WatchfilesNotifier:
         if is_deleted:
             self._tell(directory, DELETE_SELF | IGNORED, "")
             self._forget(directory)
+            self._drop_entry(directory)
+
+    def _drop_entry(self, directory: str) -> None:
+        """Reports the deletion of a directory to the listeners of its parent. A new directory with this name is then a
+        change, even if it was created before the next comparison of the parent."""
+        parent, name = os.path.split(directory)
+        entries = self._known.get(parent, {})
+        if name in entries and entries[name][0]:
+            del entries[name]
+            self._tell(parent, DELETE | IS_DIRECTORY, name)
 
     def _tell(self, directory: str, mask: int, name: str) -> None:
         for listener in list(self._listeners.get(directory, ())):
