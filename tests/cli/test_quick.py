@@ -37,7 +37,7 @@ NEEDLESS = (
 )
 # The parts of the standard library are counted whole: versions of Python divide them into modules differently.
 # In 3.14 parts of it import two more than before, annotationlib and codeop among them.
-MODULES, STANDARD_PARTS = 173, 82 if sys.version_info < (3, 14) else 84
+MODULES, STANDARD_PARTS = 165, 82 if sys.version_info < (3, 14) else 84
 # A quick command takes some ten times what an interpreter takes that does nothing; the measure is rough.
 ROUNDS, MOST_TIMES, MOST_TIMES_FOR_HELP = 3, 30, 12
 LISTING = "import atexit, sys\natexit.register(lambda: print('\\n'.join(sys.modules), file=sys.stderr))\n"

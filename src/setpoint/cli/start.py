@@ -44,8 +44,9 @@ def _remain() -> None:
     sessions = Sessions.of(os.environ)
     if sessions.alive():
         from setpoint.cli.resident.server import remain
+        from setpoint.objects.clock import SystemClock
 
-        remain(sessions)
+        remain(sessions, SystemClock())
 
 
 def _open_closed() -> None:

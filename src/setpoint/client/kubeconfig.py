@@ -9,13 +9,12 @@ import binascii
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from setpoint.client import incluster
 from setpoint.client.connection_config import ConfigError, ConnectionConfig
 from setpoint.client.credentials import Pem, TokenFile, Trust, basic, bearer
-from setpoint.client.execplugin import ALWAYS, GROUP, IF_AVAILABLE, NEVER, VERSIONS, ExecCredentials, Plugin
 from setpoint.client.http.endpoint import EndpointError, endpoint
 from setpoint.client.http.transport import Credentials
 from setpoint.client.options import Impersonation
@@ -25,6 +24,9 @@ from setpoint.objects import plainyaml
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.tree import Json, Object
 from setpoint.objects.typedyaml import Mistakes, ParsedFile, path_text, read
+
+if TYPE_CHECKING:  # imported when used
+    from setpoint.client.execplugin import Plugin
 
 T = TypeVar("T")
 
@@ -275,10 +277,16 @@ def _credentials(
         return bearer(token)
     if name or password:
         return basic(name, password)
-    return None if plugin is None else ExecCredentials(_plugin(plugin, cluster), trust, clock, environ)
+    if plugin is None:
+        return None
+    from setpoint.client.execplugin import ExecCredentials
+
+    return ExecCredentials(_plugin(plugin, cluster), trust, clock, environ)
 
 
-def _plugin(entry: KubeconfigSection, cluster: KubeconfigSection) -> Plugin:
+def _plugin(entry: KubeconfigSection, cluster: KubeconfigSection) -> "Plugin":
+    from setpoint.client.execplugin import ALWAYS, IF_AVAILABLE, NEVER, VERSIONS, Plugin
+
     version, command = entry.text("apiVersion"), entry.text("command")
     if version not in VERSIONS:
         raise entry.error("apiVersion", f"expected one of {', '.join(VERSIONS)}")
@@ -307,6 +315,8 @@ def _plugin(entry: KubeconfigSection, cluster: KubeconfigSection) -> Plugin:
 
 def _cluster_info(cluster: KubeconfigSection) -> Object:
     """Returns the cluster information for an exec plugin."""
+    from setpoint.client.execplugin import GROUP
+
     authority = cluster.pem("certificate-authority")
     info: Object = {
         "server": cluster.text("server"),

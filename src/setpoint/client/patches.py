@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from setpoint.client.kinds import AnyObject, ref_of, tree_of
-from setpoint.merge import mergepatch
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
 
@@ -33,6 +32,8 @@ def merge_patch(before: AnyObject, after: AnyObject, *, optimistic_lock: bool = 
     object was written in between."""
     # A tree may contain parts of frozen trees.
     old, new = thaw(tree_of(before)), thaw(tree_of(after))
+    from setpoint.merge import mergepatch
+
     return _locked(MERGE, mergepatch.diff(old, new), old, optimistic_lock)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from setpoint.client.kinds import Kind, KindRef, R, kind_of
 from setpoint.client.list_result import PAGE, Listing, read_list
@@ -11,12 +11,14 @@ from setpoint.client.options import ListOptions, WatchOptions
 from setpoint.client.requests import JSON, Requests, accept_of, decode, headers_of, metadata_of, query_of
 from setpoint.client.selectors import fields_text, labels_text
 from setpoint.client.transport import Call, Stream
-from setpoint.client.wait import Until, wait_for
 from setpoint.client.watch import RawEvent, WatchEvent, raw_events, read_event
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Expired, Gone, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
+
+if TYPE_CHECKING:  # imported when used
+    from setpoint.client.wait import Until
 
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 # A watch that the server should have ended, and on which no data arrives, belongs to a dead connection.
@@ -213,7 +215,7 @@ class Reading(Requests):
 
     @overload
     async def wait_for(
-        self, kind: type[R], name: str, namespace: str = "", until: Until = ..., *, timeout: float | None = None
+        self, kind: type[R], name: str, namespace: str = "", until: "Until" = ..., *, timeout: float | None = None
     ) -> R | None: ...
     @overload
     async def wait_for(
@@ -221,7 +223,7 @@ class Reading(Requests):
         kind: GroupVersionKind | str | KindRef,
         name: str,
         namespace: str = "",
-        until: Until = ...,
+        until: "Until" = ...,
         *,
         timeout: float | None = None,
     ) -> Object | None: ...
@@ -230,7 +232,7 @@ class Reading(Requests):
         kind: Kind[Any],
         name: str,
         namespace: str = "",
-        until: Until = "create",
+        until: "Until" = "create",
         *,
         timeout: float | None = None,
     ) -> Any:
@@ -240,6 +242,8 @@ class Reading(Requests):
         `"jsonpath={.status.phase}=Running"`, or a function of the object (None while the object does not exist). Raises
         TimeoutError.
         """
+        from setpoint.client.wait import wait_for
+
         return await wait_for(self, kind_of(kind), name, namespace, until, timeout)
 
 

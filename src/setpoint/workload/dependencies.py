@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from setpoint.objects.tree import Object
 from setpoint.workload.progress import has_failed, progress
 from setpoint.workload.service_producers import producers
-from setpoint.workload.template_nodes import TemplateError
-from setpoint.workload.templates import references
 
 if TYPE_CHECKING:
     from setpoint.workload.kinds.parts import DependencyCondition
@@ -125,6 +123,12 @@ def _templates(spec: Object) -> Iterator[tuple[str, str]]:
 
 
 def _referred(where: str, text: str) -> Iterator[Requirement]:
+    if "{{" not in text:
+        return
+    # Imported here, because commands in the terminal use this module and many apps have no templates.
+    from setpoint.workload.template_nodes import TemplateError
+    from setpoint.workload.templates import references
+
     try:
         found = references(text, certain=True)
     except TemplateError:

@@ -42,6 +42,7 @@ def check(environ: Mapping[str, str], now: datetime) -> Iterator[Finding]:
     yield _state(state_directory(environ))
     yield _space(state_directory(environ))
     yield _sessions(Sessions.of(environ))
+    yield _resident(state_directory(environ), environ)
 
 
 def _python() -> Finding:
@@ -196,3 +197,15 @@ def _sessions(sessions: "Sessions") -> Finding:
             "sessions", "warning", f"crashed: {names}", "`setpoint doctor --fix` cleans up after crashed sessions"
         )
     return Finding("sessions", "ok", f"{len(alive)} running" if alive else "none running")
+
+
+def _resident(directory: Path, environ: Mapping[str, str]) -> Finding:
+    """Reports the resident processes, which run short commands."""
+    from setpoint.cli.resident.peer import resident_processes
+    from setpoint.cli.resident.request import SWITCH
+
+    found = [f"process {pid}" if pid is not None else "a process" for pid in resident_processes(directory)]
+    if found:
+        until = f"until a minute without commands; {SWITCH}=off avoids it"
+        return Finding("resident", "ok", f"{', '.join(found)} runs short commands, {until}")
+    return Finding("resident", "ok", f"turned off by {SWITCH}" if environ.get(SWITCH) == "off" else "none running")

@@ -4,7 +4,7 @@ import _socket  # the module `socket` imports more than the rest of the command
 import os
 import signal
 
-from setpoint.cli.resident.request import REFUSED, REPLY_BYTES, encode, socket_path
+from setpoint.cli.resident.request import REFUSED, REPLY_BYTES, directory, encode, identity, is_private, socket_path
 
 
 def forward(words: list[str]) -> int | None:
@@ -14,14 +14,17 @@ def forward(words: list[str]) -> int | None:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         try:
-            connection.connect(socket_path())
-            data = encode(words)
+            who = identity()
+            if not is_private(directory()):
+                return None
+            connection.connect(socket_path(who))
+            data = encode(words, who)
             descriptors = b"".join(each.to_bytes(4, "little") for each in (0, 1, 2))
             ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptors)]
             connection.sendall(data[connection.sendmsg([data], ancillary) :])
             pid = _receive(connection)
         except (OSError, ValueError, AttributeError):
-            return None  # no resident process, or a standard stream is closed
+            return None  # no resident process or no state directory, or a standard stream is closed
         if pid is None or pid == REFUSED:
             return None
         return _wait(connection, pid)

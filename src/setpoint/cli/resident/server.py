@@ -19,13 +19,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from setpoint.cli.resident.request import HEAD_BYTES, REFUSED, REPLY_BYTES, installation, socket_path
+from setpoint.cli.resident.peer import peer
+from setpoint.cli.resident.request import (
+    HEAD_BYTES,
+    REFUSED,
+    REPLY_BYTES,
+    Identity,
+    directory,
+    identity,
+    is_private,
+    socket_path,
+)
+from setpoint.objects.clock import Clock
 from setpoint.session.registry import Sessions
 from setpoint.store.files import make_directory
 
 IDLE_SECONDS = 60.0
 _CHECK_SECONDS = 5.0
 _REQUEST_SECONDS = 2.0
+_BACKLOG = 16
 _REQUEST_BYTES = 1 << 22
 _STREAM_NAMES = ("stdin", "stdout", "stderr")
 _STREAMS = len(_STREAM_NAMES)
@@ -33,11 +45,14 @@ _STREAMS = len(_STREAM_NAMES)
 _NAMES_BYTES = 1 << 15
 
 
-def remain(sessions: Sessions) -> None:
+def remain(sessions: Sessions, clock: Clock) -> None:
     """Forks the resident process. Returns in the calling process, which can exit."""
-    path = socket_path()
     try:
+        who = identity()
+        path = socket_path(who)
         make_directory(Path(path).parent)
+        if not is_private(directory()):
+            return
         listener = _listen(path)
     except OSError:
         return  # another process is resident, the path is too long for a socket, or the directory is read-only
@@ -48,12 +63,28 @@ def remain(sessions: Sessions) -> None:
         return
     try:
         os.setsid()
+        listener.listen(_BACKLOG)  # again: from now on, the other end of a connection is this process
         os.chdir("/")
         _close_descriptors(listener.fileno())
         gc.freeze()
-        _Resident(listener, path, sessions).run()
+        _Resident(listener, path, who, sessions, clock).run()
     finally:
         os._exit(0)
+
+
+def _node(path: str) -> tuple[int, int] | None:
+    """Identifies the file at a path; None if there is no file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_own(connection: socket.socket) -> bool:
+    """Returns True if the other end belongs to this user. Systems without the option rely on the directory."""
+    found = peer(connection)
+    return found is None or found.user == os.geteuid()
 
 
 def _listen(path: str) -> socket.socket:
@@ -74,7 +105,7 @@ def _listen(path: str) -> socket.socket:
             listener.bind(path)
         finally:
             os.umask(mask)
-        listener.listen(16)
+        listener.listen(_BACKLOG)
     except OSError:
         listener.close()
         raise
@@ -92,8 +123,10 @@ def _close_descriptors(kept: int) -> None:
 class _Resident:
     """The event loop of the resident process."""
 
-    def __init__(self, listener: socket.socket, path: str, sessions: Sessions) -> None:
-        self._listener, self._path, self._sessions = listener, path, sessions
+    def __init__(self, listener: socket.socket, path: str, who: Identity, sessions: Sessions, clock: Clock) -> None:
+        self._listener, self._path, self._who = listener, path, repr(who)
+        self._sessions, self._clock = sessions, clock
+        self._node = _node(path)
         # By the pid of the fork: the connection to the command, and the pipe for the names of imported modules.
         self._running: dict[int, tuple[socket.socket, int]] = {}
         self._sources = _modification_times()
@@ -105,9 +138,9 @@ class _Resident:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def run(self) -> None:
-        last = time.monotonic()
+        last = self._clock.monotonic()
         try:
-            while self._running or (time.monotonic() - last < IDLE_SECONDS and self._sessions.alive()):
+            while self._running or self._is_wanted(last):
                 waiting: list[Any] = [self._listener, self._wake_pipe]
                 waiting += [connection for connection, _ in self._running.values()]
                 ready = select.select(waiting, [], [], _CHECK_SECONDS)[0]
@@ -116,24 +149,32 @@ class _Resident:
                 self._reap()
                 self._end_abandoned(ready)
                 if self._listener in ready:
-                    last = time.monotonic()
+                    last = self._clock.monotonic()
                     if not self._accept():
                         break
         finally:
-            with suppress(OSError):
-                os.unlink(self._path)
+            if self._node == _node(self._path):
+                with suppress(OSError):
+                    os.unlink(self._path)
+
+    def _is_wanted(self, last: float) -> bool:
+        """Returns True if a command came within the last minute, an app runs, and commands can find the socket."""
+        is_idle = self._clock.monotonic() - last >= IDLE_SECONDS
+        return not is_idle and self._node == _node(self._path) and bool(self._sessions.alive())
 
     def _accept(self) -> bool:
         """Serves one request. Returns False if the modules on disk have changed."""
         connection, _ = self._listener.accept()
         try:
             connection.settimeout(_REQUEST_SECONDS)
+            if not _is_own(connection):
+                raise PermissionError("a process of another user")
             request, descriptors = _receive(connection)
         except (OSError, ValueError, EOFError, TypeError):
             connection.close()
             return True
         fresh = _modification_times() == self._sources
-        if not fresh or request[0] != installation() or len(descriptors) != _STREAMS:
+        if not fresh or request[0] != self._who or len(descriptors) != _STREAMS:
             _send(connection, REFUSED)
             connection.close()
         else:

@@ -9,16 +9,13 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from setpoint.client.agent import user_agent as own_name
 from setpoint.client.http.connection import MAX_HEAD_BYTES, Broken, HttpConnection, Loss
 from setpoint.client.http.dial import P, dial, reason_of
 from setpoint.client.http.endpoint import Endpoint
-from setpoint.client.http.hijack import Hijacked
 from setpoint.client.http.pool import Pool
-from setpoint.client.http.upgrade import Upgrade
-from setpoint.client.http.websocket import WebSocket
 from setpoint.client.transport import (
     Answer,
     Call,
@@ -29,6 +26,10 @@ from setpoint.client.transport import (
     TransportError,
 )
 
+if TYPE_CHECKING:  # imported when used: most commands of the terminal use neither
+    from setpoint.client.http.hijack import Hijacked
+    from setpoint.client.http.upgrade import Upgrade
+
 # The maximum number of idle connections, the maximum number of concurrent requests (without streams), and the connect
 # timeout in seconds.
 MAX_IDLE = 32
@@ -37,7 +38,7 @@ CONNECT_SECONDS = 30.0
 _HARMLESS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 T = TypeVar("T")
-U = TypeVar("U", bound=Upgrade)
+U = TypeVar("U", bound="Upgrade")
 # Returns the headers that authenticate a request. The argument is the headers that the server rejected, so that other
 # credentials can be returned.
 Credentials: TypeAlias = Callable[[Mapping[str, str] | None], Awaitable[Mapping[str, str]]]
@@ -112,6 +113,8 @@ class HttpTransport:
 
     @asynccontextmanager
     async def socket(self, call: Call, protocols: Sequence[str]) -> AsyncIterator[Socket]:
+        from setpoint.client.http.websocket import WebSocket
+
         async def begin(socket: WebSocket, credentials: Mapping[str, str]) -> None:
             await socket.begin(lambda headers: self._request(call, {**credentials, **headers}), protocols)
 
@@ -119,9 +122,10 @@ class HttpTransport:
             yield socket
 
     @asynccontextmanager
-    async def hijack(self, call: Call) -> AsyncIterator[Hijacked]:
+    async def hijack(self, call: Call) -> "AsyncIterator[Hijacked]":
         """Sends a request and continues as a stream of bytes in both directions, until the context is left. Raises
         TransportError, Refused."""
+        from setpoint.client.http.hijack import Hijacked
 
         async def begin(stream: Hijacked, credentials: Mapping[str, str]) -> None:
             await stream.begin(lambda headers: self._request(call, {**credentials, **headers}))

@@ -1,6 +1,6 @@
 """Looks up the objects that templates and dependencies refer to, in the cache.
 
-Objects that a reconcile looks up with `Lookup(ctx.lookup)` trigger another reconcile when they change.
+Objects that a reconcile looks up with `ctx.lookup` trigger another reconcile when they change.
 """
 
 from collections.abc import Mapping
