@@ -31,8 +31,11 @@ test: $(READY)
 		"of:"; find tests -name 'test_*.py' -path '*/*/*' -exec dirname {} + | sort -u | cut -d/ -f2-; exit 2; } >&2; done
 	$(BIN)/python -m pytest -n $(QUICK_WORKERS) -m "$(QUICK)" $(addprefix tests/,$(PACKAGE))
 
-# The suites that run a second time with the process layer of other systems than Linux.
-PORTABLE := tests/machine $(addprefix tests/workload/,process filewatch logs/test_file_follower.py)
+# The suites that run a second time with the process layer of other systems than Linux: those in which processes start,
+# end, survive or listen, and files change. The tests in tests/machine choose their layers themselves.
+CONTROLLERS := $(patsubst %,controllers/test_%.py,executables old_trees file_restart probe_listeners replica_sets)
+PORTABLE := $(addprefix tests/workload/,process filewatch chaos logs/test_file_follower.py session/test_dcp_commands.py \
+	$(CONTROLLERS)) $(patsubst %,tests/session/test_%.py,session leftovers)
 
 # The slow tests: containers, etcd, terminals, real clients, kills, the pages of the documentation.
 test-long: $(READY)

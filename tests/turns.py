@@ -1,4 +1,4 @@
-"""Measures the CPU of one turn of an event loop, and the growth of the CPU of some work with its size.
+"""Measures the CPU of one turn of an event loop, and counts how the lines of some work grow with its size.
 
     response, seen = await measured(client.create(large))
     assert seen.longest < seen.total / 4
@@ -9,9 +9,11 @@ process meanwhile. Their ratio tells whether the work was divided, however fast 
 
 import asyncio
 import gc
+import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -54,21 +56,28 @@ async def measured(coroutine: Coroutine[Any, Any, T], steps: Callable[[], int] =
     return result, seen
 
 
-def growth(prepare: Callable[[int], Callable[[], object]], size: int, times: int = 4, rounds: int = 3) -> float:
-    """How many times the CPU of some work grows when its size grows so many times: about `times` where it is linear,
-    the square of it where it is quadratic. `prepare` makes the work for a size."""
+def growth(prepare: Callable[[int], Callable[[], object]], size: int, times: int = 4) -> float:
+    """How many times the executed lines of Python grow when the size of some work grows so many times: about `times`
+    where it is linear, the square of it where it is quadratic. `prepare` makes the work for a size."""
+    return lines_of(prepare(size * times)) / lines_of(prepare(size))
 
-    def least(size: int) -> float:
-        best = float("inf")
-        for _ in range(rounds):
-            work = prepare(size)
-            with no_collection():
-                start = time.thread_time()
-                work()
-                best = min(best, time.thread_time() - start)
-        return best
 
-    return least(size * times) / least(size)
+def lines_of(work: Callable[[], object]) -> int:
+    """How many lines of Python some work executes; the same on every machine."""
+    lines = 0
+
+    def traced(frame: FrameType, event: str, _: object) -> object:
+        nonlocal lines
+        lines += event == "line"
+        return traced
+
+    before = sys.gettrace()
+    sys.settrace(traced)  # type: ignore[arg-type]
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return lines
 
 
 @contextmanager

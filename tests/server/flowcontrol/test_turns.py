@@ -11,6 +11,7 @@ from tests.server.flowcontrol.crowd import LEVELS, MAPS, Crowd, crowd
 from tests.server.read.reader import MemorySink
 
 from setpoint.objects.clock import ManualClock
+from setpoint.server.access.flowcontrol import cpu_meter
 from setpoint.server.access.flowcontrol.cpu_meter import Metered
 from setpoint.server.access.flowcontrol.seats import Account, Flow, Level, Pool, Share, Tally, Waiter
 from setpoint.server.message import Request, Response
@@ -226,27 +227,33 @@ async def test_a_wide_request_is_not_passed_by_narrow_ones_and_one_that_goes_on_
     assert first.flow is wide
 
 
-async def test_measured_is_the_time_of_the_request_and_not_that_of_others() -> None:
-    def burn(seconds: float) -> None:
-        end = thread_time() + seconds
-        while thread_time() < end:
-            pass
+async def test_measured_is_the_time_of_the_request_and_not_that_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = 0
+
+    def burn(seconds: int) -> None:
+        nonlocal spent
+        spent += seconds
 
     async def work() -> str:
-        burn(0.01)
+        burn(1)
         await asyncio.sleep(0)
-        burn(0.01)
+        burn(2)
         return "done"
 
     async def other() -> None:
-        burn(0.2)
+        burn(20)
 
+    monkeypatch.setattr(cpu_meter, "thread_time", lambda: spent)
     steps: list[float] = []
     beside = asyncio.create_task(other())
     assert await Metered(work(), steps.append) == "done"
     await beside
-    assert len(steps) == 2
-    assert 0.02 <= sum(steps) < 0.15
+    assert spent == 23
+    assert steps == [1, 2]
+
+
+def test_the_meter_reads_the_processor_time_of_its_thread() -> None:
+    assert vars(cpu_meter)["thread_time"] is thread_time
 
 
 async def test_what_work_raises_and_is_thrown_into_it_passes_through_the_meter() -> None:
