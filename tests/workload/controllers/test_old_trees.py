@@ -163,19 +163,35 @@ def _watching(tree: Any) -> bool:
     return any(each["type"] == "Watching" for each in (tree.get("status") or {}).get("conditions") or ())
 
 
-async def test_a_failed_liveness_probe_ends_children_in_other_sessions(tmp_path: Path) -> None:
+async def test_a_failed_liveness_probe_starts_the_next_attempt_after_children_in_other_sessions(tmp_path: Path) -> None:
     probe = {
         "name": "alive",
         "type": "Exec",
         "role": "Liveness",
-        "execProbe": {"command": ["test", "-e", "restarted"]},
+        "execProbe": {"command": ["sh", "-c", "test ! -e child || test -e healthy"]},
         "schedule": {"interval": "100ms"},
     }
+    spec = leaving(tmp_path, code=-1)
+    # The child takes its time, and has the port meanwhile.
+    wait = "import time\n    while not pathlib.Path(sys.argv[1], 'go').exists(): time.sleep(0.01)\n    sys.exit()"
+    spec["args"][1] = spec["args"][1].replace("sys.exit()", wait)
     async with app(tmp_path) as world:
-        await world.make("Executable", "web", {**leaving(tmp_path, code=-1), "healthProbes": [probe]})
-        await world.until("Executable", "web", lambda tree: (tmp_path / "asked").exists())
-        (tmp_path / "restarted").touch()
-        await running(world, "web")
+        await world.make("Executable", "web", {**spec, "healthProbes": [probe], "stopTimeout": "100s"})
+        async with asyncio.timeout(60):
+            while not (tmp_path / "asked").exists():
+                await asyncio.sleep(0.01)
+        (tmp_path / "healthy").touch()
+        leader = (await world.get("Executable", "web"))["status"]["pid"]
+        await gone(leader)
+        # The end of the leader is reported before the output of a process that starts later.
+        await world.python("other")
+        await world.first_line("other")
+        found = await world.get("Executable", "web")
+        assert (found["status"]["state"], found["status"].get("restartCount", 0)) == ("Stopping", 0)
+        assert is_running(child_of(tmp_path))
+        (tmp_path / "go").touch()
+        found = await running(world, "web")
+        assert found["status"]["restartCount"] == 1, "an attempt that finds the port in use ends"
         assert_ended(tmp_path)
 
 
