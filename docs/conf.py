@@ -57,6 +57,7 @@ NAVIGATION = {
             "configuration",
             "workloads",
             "dcp",
+            "aspire",
             "versioning",
         ],
         "The project": [

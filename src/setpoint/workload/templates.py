@@ -99,7 +99,8 @@ def _references(operand: Operand) -> Iterator[TemplateReference]:
     elif isinstance(operand, Chain):
         yield from _references(operand.operand)
     elif isinstance(operand, Call):
-        texts = tuple(str(each.value) for each in operand.arguments if isinstance(each, Literal))
+        values = [each.value for each in operand.arguments if isinstance(each, Literal)]
+        texts = tuple(each for each in values if isinstance(each, str))
         function = FUNCTIONS.get(operand.function)
         if function is not None and function.kind and len(texts) == len(operand.arguments) >= function.least:
             if function.kind == "*":

@@ -45,7 +45,7 @@ from setpoint.workload.kinds.api_names import SERVICE_PRODUCER
 from setpoint.workload.kinds.definitions import install
 from setpoint.workload.kinds.endpoint import Endpoint
 from setpoint.workload.logs.log_store import LogStore
-from setpoint.workload.logs.note_line import dcp_line, plain_line
+from setpoint.workload.logs.note_line import DCP, PLAIN
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
@@ -108,7 +108,7 @@ class Workloads:
                 settings.directory / "logs",
                 clock,
                 kept=settings.kept_logs,
-                note_line=dcp_line if settings.as_dcp else plain_line,
+                note_format=DCP if settings.as_dcp else PLAIN,
             ),
             engines=Engines(
                 clock,
@@ -175,7 +175,9 @@ class Workloads:
             _log.warning("%s", self.machine.records.problem)
         for session, stopped in (await self.machine.processes.sweep()).items():
             _log.warning("stopped %d processes left behind by session %s", stopped.signalled, session)
-        recorder = self.machine.reporter.recorder = self._events.recorder(RECORDER, legacy=True)
+        # DCP has no Events, and names of its objects may be invalid for those of Events.
+        recorder = None if self.machine.as_dcp else self._events.recorder(RECORDER, legacy=True)
+        self.machine.reporter.recorder = recorder
         informers = [self._cache.acquire(kind) for kind in READS]
         for informer in informers:
             await informer.wait_synced()

@@ -31,12 +31,14 @@ async def test_lines_of_the_system_log_have_four_fields(tmp_path: Path) -> None:
         await world.state("Executable", "web", "Finished")
         await world.make("Executable", "none", {"executablePath": "/no/such/program"})
         await world.state("Executable", "none", "FailedToStart")
-        lines = (await world.log("web", source="system") + await world.log("none", source="system")).splitlines()
-    pattern = re.compile(
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\t(info|error)\tdcp\.ExecutableReconciler\t([^\t]+)(\t.*)?"
-    )
-    found = [pattern.fullmatch(line) for line in lines]
-    assert all(found), lines
+        plain = await world.log("web", source="system")
+        stamped = await world.log("web", source="system", timestamps=True)
+        stamped += await world.log("none", source="system", timestamps=True)
+    assert plain.splitlines()[0].startswith("info\tExecutableReconciler\tRunning (Running)")
+    stamp = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+    pattern = re.compile(stamp + r"\t(info|error)\tExecutableReconciler\t([^\t]+)(\t.*)?")
+    found = [pattern.fullmatch(line) for line in stamped.splitlines()]
+    assert all(found), stamped
     assert [(each[1], each[2].partition(" ")[0]) for each in found if each] == [
         ("info", "Running"),
         ("error", "Finished"),

@@ -15,6 +15,7 @@ from setpoint.objects.errors import APIError
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.lazy import lazy
+from setpoint.objects.names import path_segment
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.schema.compile import CompiledSchema, compile_schema
@@ -230,7 +231,8 @@ class CustomStrategy(Strategy):
 class CompiledInStrategy(CustomStrategy):
     """The rules of a custom resource that other servers have compiled in, as DCP's server has its kinds: strategic
     merge patches are accepted, and replace lists; a DELETE answers with the object, and has no propagation policy,
-    because such a server has no garbage collector; defaults are those of the controllers."""
+    because such a server has no garbage collector; defaults are those of the controllers; a name may be any segment
+    of a path."""
 
     returns_deleted_object = True
     has_dependents = False
@@ -239,6 +241,9 @@ class CompiledInStrategy(CustomStrategy):
     def __init__(self, version: Version) -> None:
         super().__init__(version)
         self._version = version
+
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        return path_segment(name, prefix)
 
     @lazy
     def patch_schema(self) -> PatchSchema:

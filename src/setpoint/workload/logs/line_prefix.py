@@ -19,6 +19,7 @@ class Marks:
         self._at_start = True
         self._time = -1
         self._time_text = b""
+        self._after_time = options.after_time
         # True: no more output is requested.
         self.full = False
 
@@ -81,5 +82,6 @@ class Marks:
         if time != self._time:
             self._time = time
             moment = datetime.fromtimestamp(time // 1000 / 1000, UTC)
-            self._time_text = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z ").encode()
+            self._time_text = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
+            self._time_text += self._after_time
         return self._time_text

@@ -17,7 +17,7 @@ from setpoint.workload.logs.attempts import Attempts, Window
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
 from setpoint.workload.logs.file_follower import FollowedFile
 from setpoint.workload.logs.log_reader import read
-from setpoint.workload.logs.note_line import INFO, Note, NoteLine, plain_line
+from setpoint.workload.logs.note_line import INFO, PLAIN, Note, NoteFormat
 from setpoint.workload.logs.options import LogOptions
 
 SYSTEM = "system"
@@ -44,9 +44,9 @@ class Log:
 class LogStore:
     """The logs of a control plane. The files of the last `kept` deleted objects are kept, for later analysis."""
 
-    def __init__(self, directory: Path, clock: Clock, *, kept: int = 0, note_line: NoteLine = plain_line) -> None:
+    def __init__(self, directory: Path, clock: Clock, *, kept: int = 0, note_format: NoteFormat = PLAIN) -> None:
         self._directory, self._clock, self._kept = directory, clock, kept
-        self._note_line = note_line
+        self._note_format = note_format
         self._removed: deque[Path] = deque()
         self._logs: dict[str, Log] = {}
         # The captures with held notes, and the task that writes them.
@@ -115,7 +115,7 @@ class LogStore:
             found = log.tracks[SYSTEM] = Capture(log.directory, SYSTEM, self._clock)
             log.news.set()
         if isinstance(found, Capture):
-            found.buffer(self._note_line(Note(text, kind, level), self._clock.now()).encode() + b"\n")
+            found.buffer(self._note_format.line(Note(text, kind, level)).encode() + b"\n")
             self._noted.add(found)
             if self._flushing is None or self._flushing.done():
                 self._flushing = asyncio.ensure_future(self._flush())
@@ -137,6 +137,8 @@ class LogStore:
             await log.demand()
         if options.selects_attempt:
             options = _within(options, log.attempts.window(options.attempt, previous=options.previous))
+        if options.source == SYSTEM:
+            options = options._replace(after_time=self._note_format.after_time)
         wanted = {"stdout", "stderr"} if options.source == "all" else {options.source}
         while not wanted & log.tracks.keys():
             if not options.follow or log.done.is_set():

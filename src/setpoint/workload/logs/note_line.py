@@ -1,11 +1,11 @@
 """The lines of the log `system`: plain text, or the format that clients of DCP parse.
 
-DCP's lines have four fields separated by tabs: the time, the level, the category and the message. Further lines of a
-message follow as a JSON object with the field `error`, so that each message stays one line.
+DCP's lines have fields separated by tabs: the time (if requested), the level, the category and the message. Further
+lines of a message follow as a JSON object with the field `error`, so that each message stays one line.
 """
 
-from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,23 +20,22 @@ class Note(NamedTuple):
     level: str = INFO
 
 
-class NoteLine(Protocol):
-    """Returns a note as one or several lines, without the last line feed."""
+class NoteFormat(NamedTuple):
+    """The format of notes: `line` returns a note as text, without the last line feed; `after_time` separates the time
+    of a line from the line."""
 
-    def __call__(self, note: Note, at: datetime) -> str: ...
-
-
-def plain_line(note: Note, at: datetime) -> str:
-    """Returns the text of a note."""
-    return note.text
+    line: Callable[[Note], str]
+    after_time: bytes
 
 
-def dcp_line(note: Note, at: datetime) -> str:
-    """Returns a note as a line of DCP's log."""
-    moment = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    category = f"dcp.{note.kind}Reconciler" if note.kind else "dcp"
+def _dcp_line(note: Note) -> str:
+    """Returns a note as a line of DCP's log, without its time."""
     message, _, rest = note.text.replace("\t", " ").partition("\n")
-    fields = [moment, note.level, category, message.rstrip("\r")]
+    fields = [note.level, f"{note.kind}Reconciler" if note.kind else "dcp", message.rstrip("\r")]
     if rest:
         fields.append(msgspec.json.encode({"error": rest}).decode())
     return "\t".join(fields)
+
+
+PLAIN = NoteFormat(lambda note: note.text, b" ")
+DCP = NoteFormat(_dcp_line, b"\t")

@@ -50,6 +50,8 @@ class LogOptions(NamedTuple):
     # One run: by its number, or the one before the current.
     attempt: int | None = None
     previous: bool = False
+    # The separator after the time of a line.
+    after_time: bytes = b" "
 
     @property
     def selects_lines(self) -> bool:
