@@ -7,14 +7,17 @@ the other tool. honcho and supervisord have no probes, so their services are rea
 import os
 import signal
 import statistics
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from bench.workloads import peers
 from bench.workloads.accounts import mebibytes
 from bench.workloads.scene import Scene, scene, until_ready
-from bench.workloads.tools import Honcho, ProcessCompose, Setpoint, Supervisord, Tool, processor_seconds
+from bench.workloads.tools import Honcho, Plan, ProcessCompose, Setpoint, Supervisord, Tool, processor_seconds
 
 FEW, MANY = 10, 60
 SETTLE_SECONDS, IDLE_SECONDS = 20.0, 30.0
@@ -35,6 +38,7 @@ def lines() -> Iterator[str]:
     """Measures, and yields the lines of the table."""
     tools = yield from _tools()
     names = [tool.name for tool in tools]
+    yield f"CPU of an interpreter that does nothing: {_idle_interpreter():.0f} ms (more on a busy machine)"
     yield f"{'':<{_WIDTH}} {'':<7}" + "".join(f"{name:>22}" for name in names)
     for measure in (_start, _idle, _restart, _logs, _commands, _kill):
         found = {tool.name: measure(tool) for tool in tools}
@@ -71,6 +75,13 @@ def _row(label: str, values: Values, names: list[str]) -> str:
         return f"{value:,.0f}{ratio}" if value >= 100 or value == int(value) else f"{value:.3g}{ratio}"
 
     return f"{name:<{_WIDTH}} {unit:<7}" + "".join(f"{cell(tool):>22}" for tool in names)
+
+
+def _idle_interpreter() -> float:
+    """Returns the milliseconds of processor time of an interpreter that does nothing, as a measure of the machine."""
+    with tempfile.TemporaryDirectory() as name:
+        plan = Plan(Path(name), Path(name), [])
+        return min(processor_seconds([sys.executable, "-c", "pass"], plan) for _ in range(ROUNDS)) * 1e3
 
 
 def _start(tool: Tool) -> Found:
