@@ -3,6 +3,7 @@ starts, with the signal and the grace period of the object."""
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.ports import free_ports
 from tests.workload.app import GROUP, PYTHON, App, app, gone
 
+from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 from setpoint.workload.process.identity import stat
@@ -128,7 +130,10 @@ async def _any_running(world: App) -> None:
     async def second() -> Object | None:
         found = (await world.client.list(f"{GROUP}/Executable")).items
         newest = max(found, key=lambda tree: tree["metadata"]["creationTimestamp"], default=None)
-        logs = [await world.log(tree["metadata"]["name"]) for tree in found]
+        logs = []
+        for tree in found:
+            with suppress(NotFound):  # replaced meanwhile
+                logs.append(await world.log(tree["metadata"]["name"]))
         assert not any("Address already in use" in text for text in logs)
         return newest if any("up\n" in text for text in logs) else None
 
