@@ -443,3 +443,30 @@ def test_objects_have_no_defaults_but_are_validated_with_them(tmp_path: Path) ->
             assert set(counts.values()) == {0}
             assert {"observedReplicas", "runningReplicas", "failedReplicas", "finishedReplicas"} <= counts.keys()
             assert status["healthStatus"] == "Healthy"
+
+
+def test_a_server_without_controllers_serves_those_of_dcp(tmp_path: Path) -> None:
+    folder = {"DCP_SESSION_FOLDER": str(tmp_path / "session")}
+    with instance(tmp_path, "--server-only", **folder) as serving:
+        made = serving.make("Executable", "web", WAITS)
+        assert "finalizers" not in made["metadata"]
+        log, other = tmp_path / "session" / "web_out", Path.home() / ".bashrc"
+        log.write_text("1 2026-01-02T03:04:05.678Z hello\n2 2026-01-02T03:04:05.679Z world\n")
+        files = {"state": "Running", "stdOutFile": str(log), "stdErrFile": str(other)}
+        path = f"{GROUP}/executables/web"
+        serving.ask("PATCH", f"{path}/status", {"status": files}, "application/merge-patch+json")
+        assert serving.text("executables/web/log") == "hello\nworld\n"
+        assert serving.text("executables/web/log?tail=1&timestamps=true") == "2026-01-02T03:04:05.679Z world\n"
+        # A status is written by clients: files of other directories are not read.
+        assert serving.text("executables/web/log?source=stderr") == ""
+        assert serving.ask("GET", "/admin/execution")["status"] == "Running"
+        assert serving.end("CleaningResources")["status"] in ("CleaningResources", "CleanupComplete")
+        until(lambda: serving.ask("GET", "/admin/execution")["status"] == "CleanupComplete")
+        with pytest.raises(urllib.error.HTTPError, match="404") as gone:
+            serving.ask("GET", path)
+        gone.value.close()
+        with pytest.raises(urllib.error.HTTPError, match="422") as refused:
+            serving.make("Executable", "late", WAITS)
+        refused.value.close()
+        serving.end("Stopping")
+        assert serving.process.wait(30) == 0

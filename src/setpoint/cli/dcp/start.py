@@ -11,7 +11,7 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,8 @@ from setpoint.workload.process import detached_process
 from setpoint.workload.process.exit_wait import wait_exit
 
 if TYPE_CHECKING:
+    from setpoint.cli.dcp.server_only import ServerOnly
     from setpoint.plane import ControlPlane
-    from setpoint.server.request.extension import Extension
     from setpoint.workload.process.identity import Identity
 
 _log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def start_apiserver(**flags: Any) -> None:
 
 async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str, Any], stop: asyncio.Event) -> None:
     from setpoint.cli.dcp.certificate import given_certificate
-    from setpoint.cli.dcp.served_kinds import STRATEGIES, is_shown, is_shown_to_controllers
+    from setpoint.cli.dcp.served_kinds import STRATEGIES, is_shown
     from setpoint.cli.dcp.startup_spans import StartupSpans
     from setpoint.objects.ids import SystemIds
     from setpoint.plane import ControlPlane, PlaneError, Serving
@@ -92,13 +92,13 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
         session = stack.enter_context(variables.session(os.environ))
         settings = False if flags["server_only"] else variables.workload_settings(session.folder, root, flags)
         try:
-            serving = Serving(
-                subresources=_logs(session) if flags["server_only"] else (),
-                strategies=STRATEGIES,
-                shows=is_shown_to_controllers if flags["server_only"] else is_shown,
-            )
+            alone = _server_only(session) if flags["server_only"] else None
+            serving = alone.serving if alone is not None else Serving(strategies=STRATEGIES, shows=is_shown)
+            admission = alone.admission if alone is not None else ()
             spans.begin("dcp.startup.api_server.build_config")
-            async with ControlPlane("memory", token=token, workloads=settings, serving=serving) as plane:
+            async with ControlPlane(
+                "memory", token=token, workloads=settings, serving=serving, admission=admission
+            ) as plane:
                 spans.end()
                 spans.begin("dcp.startup.api_server.run_server")
                 address = given.host if given is not None else host
@@ -108,8 +108,8 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
                     "dcp.startup.api_server.ready", {"dcp.server.bind_address": address, "dcp.server.bind_port": port}
                 )
                 spans.end()
-                if flags["server_only"]:
-                    await _install(plane)
+                if alone is not None:
+                    await alone.begin(plane)
                 await plane.workloads_started()
                 authority = given.authority if given is not None else plane.authority
                 spans.begin("dcp.startup.api_server.kubeconfig_save", {"dcp.kubeconfig.path": str(kubeconfig)})
@@ -126,7 +126,9 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
                 if watched is not None:
                     gone = wait_exit(watched, SystemClock(), flags["monitor_interval"])
                     reasons["the process that was watched is gone"] = gone
-                await process.until_ended(plane, reasons)
+                await process.until_ended(plane if alone is None else alone, reasons)
+                if alone is not None:
+                    await alone.close()
                 await sending
         except PlaneError as error:
             raise Failure(str(error)) from error
@@ -134,11 +136,10 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
             raise Failure(f"{error.filename or kubeconfig}: {error.strerror or error}") from error
 
 
-def _logs(session: variables.SessionFolder) -> "Sequence[Extension]":
-    """Returns the extension that shows the logs of controllers in another process."""
-    from setpoint.workload.subresources.external_log import ExternalLogSubresource
+def _server_only(session: variables.SessionFolder) -> "ServerOnly":
+    from setpoint.cli.dcp.server_only import ServerOnly
 
-    return ExternalLogSubresource(None if session.own else session.folder / "logs", SystemClock()).extensions
+    return ServerOnly(session)
 
 
 async def _listen(plane: "ControlPlane", host: str, port: int, tls: Any) -> str:
@@ -149,13 +150,6 @@ async def _listen(plane: "ControlPlane", host: str, port: int, tls: Any) -> str:
         raise Failure(f"cannot listen on {host}:{port}: {why}") from error
     # Uses the host name of the certificate.
     return url if ":" in host else f"https://{host}:{url.rpartition(':')[2]}"
-
-
-async def _install(plane: "ControlPlane") -> None:
-    from setpoint.workload.kinds.definitions import install
-
-    async with plane.client() as client:
-        await install(client)
 
 
 def _detach(context: click.Context) -> None:
