@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.workload.app import App, app
+from tests.workload.logs.books import turns
 from tests.workload.subresources.test_log_subresource import PATH, Following
 
 from setpoint.client.transport import Call
@@ -207,6 +208,53 @@ async def test_a_search_ends_at_its_bound_and_says_so(tmp_path: Path) -> None:
     lines = b"".join(pieces).decode().splitlines()
     assert lines[-1] == "the search ended: narrow it by since, until or attempt"
     assert 40 < len(lines) < 80
+    store.close()
+
+
+@pytest.mark.parametrize("source", ["stdout", "all"])
+@pytest.mark.parametrize("names", [["a"], ["a", "b"], ["a", "b", "later"]])
+async def test_a_line_that_is_incomplete_at_present_is_followed_as_a_whole(
+    tmp_path: Path, names: list[str], source: str
+) -> None:
+    store = LogStore(tmp_path, SystemClock())
+    captures = {name: store.capture(name, "stdout") for name in names if name != "later"}
+    for name, capture in captures.items():
+        capture.write(f"{name} first\n{name} sec".encode())
+    options = LogOptions(source, follow=True, grep="first|ond", names=True)
+    reading = selected(store, [LogOf(name, name) for name in names], options, SystemClock())
+    async with asyncio.timeout(30):
+        past = [(await anext(reading)).split(b"|")[-1] for _ in captures]
+        assert past == [f" {name} first\n".encode() for name in captures]
+        next_one = asyncio.ensure_future(anext(reading))
+        await turns()
+        assert not next_one.done()
+        if "later" in names:
+            captures["later"] = store.capture("later", "stdout")
+            captures["later"].write(b"later sec")
+        for name, capture in captures.items():
+            capture.write(f"ond\n{name} third".encode())
+            capture.close()
+            store.end(name)
+        left = [await next_one, *[piece async for piece in reading]]
+    assert {line.partition("| ")[2] for line in b"".join(left).decode().splitlines()} == {
+        f"{each} second" for each in names
+    }
+    store.close()
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b"]])
+async def test_a_followed_search_begins_with_its_last_matches(tmp_path: Path, names: list[str]) -> None:
+    store = LogStore(tmp_path, SystemClock())
+    for name in names:
+        capture = store.capture(name, "stdout")
+        capture.write(b"".join(b"hit %d\nother\n" % number for number in range(5)))
+        capture.close()
+        store.end(name)
+    options = LogOptions(follow=True, grep="hit", tail=2)
+    async with asyncio.timeout(30):
+        reading = selected(store, [LogOf(name, name) for name in names], options, SystemClock())
+        found = b"".join([piece async for piece in reading]).decode().splitlines()
+    assert sorted(found) == sorted(["hit 3", "hit 4"] * len(names))
     store.close()
 
 

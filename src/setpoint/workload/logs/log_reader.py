@@ -27,11 +27,13 @@ async def read(
     tracks: Mapping[str, Track], options: LogOptions, done: asyncio.Event, clock: Clock
 ) -> AsyncIterator[bytes]:
     """Yields the log of one object; `tracks` are by source. With follow, ends once `done` is set and all tracks are
-    closed, or some seconds later; otherwise ends at the current end."""
+    closed, or some seconds later; otherwise ends at the current end. With `marks_present`, an empty piece follows the
+    past output."""
     wanted = _wanted(tracks, options)
     news = asyncio.Event()
     lingering = asyncio.ensure_future(_linger(done, news, clock))
     cursors: list[Cursor] = []
+    is_present = False
     try:
         for track in wanted.values():
             track.readers.add(news)
@@ -48,6 +50,10 @@ async def read(
                     return
             if not options.follow or last or (done.is_set() and all(track.closed for track in wanted.values())):
                 break
+            if options.marks_present and not is_present:
+                is_present = True
+                yield b""
+                continue  # output may have arrived meanwhile
             await news.wait()
         for piece in source.flush():
             if data := marks.mark(*piece):

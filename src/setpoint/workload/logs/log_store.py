@@ -143,6 +143,10 @@ class LogStore:
         while not wanted & log.tracks.keys():
             if not options.follow or log.done.is_set():
                 return
+            if options.marks_present:
+                options = options._replace(marks_present=False)
+                yield b""
+                continue
             log.news.clear()
             await log.news.wait()
         async for piece in read(log.tracks, options, log.done, self._clock):

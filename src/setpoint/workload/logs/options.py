@@ -52,6 +52,8 @@ class LogOptions(NamedTuple):
     previous: bool = False
     # The separator after the time of a line.
     after_time: bytes = b" "
+    # With follow: an empty piece marks the end of the past. Not a parameter of requests.
+    marks_present: bool = False
 
     @property
     def selects_lines(self) -> bool:

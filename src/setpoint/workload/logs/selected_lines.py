@@ -39,7 +39,7 @@ async def selected(
     """Yields the selected lines. Raises BadRequest for an unknown attempt."""
     reading = _Reading(store, options, clock, most_bytes)
     if not options.follow:
-        batches = reading.merged(logs, reading.inner)
+        batches = reading.merged([reading.of(log, reading.inner) for log in logs])
     elif len(logs) == 1:
         batches = reading.of(logs[0], reading.inner)
     else:
@@ -75,6 +75,7 @@ class _Reading:
             sources=options.source == "all",
             attempt=options.attempt,
             previous=options.previous,
+            marks_present=options.follow,
         )
         self._held = options.tail if is_searched else None
         self._uids: dict[str, str] = {}
@@ -87,12 +88,21 @@ class _Reading:
         return self._filter.render(line, attempt)
 
     async def of(self, log: LogOf, options: LogOptions) -> AsyncIterator[_Batch]:
-        """Yields the selected lines of one log, in the batches in which they arrive."""
+        """Yields the selected lines of one log, in the batches in which they arrive. With `marks_present`, an empty
+        batch follows the past lines."""
         self._uids[log.name] = log.uid
         held: deque[LogLine] = deque(maxlen=self._held)
+        is_held = self._held is not None
         rest = time = b""
         source = options.source
         async for piece in self._store.read(log.uid, options):
+            if not piece:
+                if held:
+                    yield list(held)
+                    held.clear()
+                is_held = False
+                yield []
+                continue
             *lines, rest = (rest + piece).split(b"\n")
             batch: _Batch = []
             for data in lines:
@@ -105,7 +115,7 @@ class _Reading:
                 line = LogLine(time, log.name, source, data)
                 if self._left > 0 and self._filter.accepts(line):
                     batch.append(line)
-            if self._held is not None and not options.follow:
+            if is_held:
                 held.extend(batch)
             elif batch:
                 yield batch
@@ -124,10 +134,9 @@ class _Reading:
         if self._left <= 0:
             yield [LogLine(time, log.name, "system", b"the search ended: narrow it by since, until or attempt")]
 
-    async def merged(self, logs: Sequence[LogOf], options: LogOptions) -> AsyncIterator[_Batch]:
-        """Yields the lines of several logs, merged by time."""
-        streams = [self.of(log, options) for log in logs]
-        heads: list[deque[LogLine]] = [deque(await anext(stream, [])) for stream in streams]
+    async def merged(self, streams: Sequence[AsyncIterator[_Batch]]) -> AsyncIterator[_Batch]:
+        """Yields the lines of several logs, merged by time, until each has ended or has reached the present."""
+        heads = [deque(await anext(stream, [])) for stream in streams]
         while True:
             places = [(head[0].time, place) for place, head in enumerate(heads) if head]
             if not places:
@@ -142,19 +151,19 @@ class _Reading:
             yield batch
 
     async def followed(self, logs: Sequence[LogOf]) -> AsyncIterator[_Batch]:
-        """Yields the past lines of several logs, merged by time, and then new lines as they arrive."""
-        now = self._clock.now()
-        async for batch in self.merged(logs, self.inner._replace(follow=False, until=now)):
+        """Yields the past lines of several logs, merged by time, and then new lines as they arrive. The same readers
+        continue, so that a line which is incomplete at present is yielded once, when complete."""
+        streams = [self.of(log, self.inner) for log in logs]
+        async for batch in self.merged(streams):
             yield batch
         queue: asyncio.Queue[_Batch | None] = asyncio.Queue(_QUEUED)
-        later = self.inner._replace(tail=None, since=None, since_time=now)
 
-        async def read(log: LogOf) -> None:
-            async for batch in self.of(log, later):
+        async def read(stream: AsyncIterator[_Batch]) -> None:
+            async for batch in stream:
                 await queue.put(batch)
             await queue.put(None)
 
-        tasks = [asyncio.ensure_future(read(log)) for log in logs]
+        tasks = [asyncio.ensure_future(read(stream)) for stream in streams]
         try:
             left = len(tasks)
             while left:
