@@ -163,6 +163,7 @@ def test_a_timeout_ends_the_test_on_either_loop(name: str, outcomes: dict[str, s
     assert outcomes[name] == "FAILED Failed: Timeout (>0.5s) from pytest-timeout."
 
 
+@pytest.mark.slow
 def test_a_test_that_cannot_be_cancelled_fails_and_the_others_go_on(tmp_path: Path) -> None:
     found = run(tmp_path, STUCK)
     assert "FAILED Failed: Timeout (>0.5s) from pytest-timeout." in found["test_stuck"]

@@ -149,6 +149,7 @@ def test_flags_that_change_nothing_are_named(pair: Pair) -> None:
     assert "kube-apiserver: --nobody-knows has no effect here" in (pair.directory / "log").read_text().splitlines()
 
 
+@pytest.mark.slow
 def test_objects_outlive_the_server_as_long_as_its_etcd_is_there(written: Path, tmp_path: Path) -> None:
     users = certificates(tmp_path)
 
@@ -192,6 +193,7 @@ def test_what_cannot_be_used_is_named_and_ends_the_server(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_certificates_are_made_where_there_are_none(written: Path, tmp_path: Path) -> None:
     arguments = [f"--cert-dir={tmp_path / 'made'}", "--secure-port=0"]
     assert _run(written / "kube-apiserver", *arguments).returncode == 1
