@@ -72,9 +72,13 @@ def environment(
         merged[same(name)] = name, rendered
     removed = _OURS if tree.get("kind") == "Executable" else ()
     kept = {name: rendered for name, rendered in merged.values() if not name.upper().startswith(removed)}
+    # In DCP the engine reads the files of a container, and its status does not show them.
+    hides_files = tolerate is not None and tree.get("kind") == "Container"
+    hidden = {name for name, _, source in declared if hides_files and source == _FILES}
+    hidden -= {name for name, _, source in declared if source == _SPEC}
     return Environment(
         {name: rendered.text for name, rendered in kept.items()},
-        {name: rendered.shown for name, rendered in kept.items()},
+        {name: rendered.shown for name, rendered in kept.items() if name not in hidden},
         frozenset({name for name, _, _ in declared} & kept.keys()),
     )
 

@@ -148,3 +148,14 @@ def test_arguments_are_filled_in_and_a_fault_names_the_argument() -> None:
         arguments(["a", "{{ x }}"], subject, World())
     with pytest.raises(NotYet, match="Service a: it does not exist"):
         arguments(['{{ portFor "a" }}'], subject, World())
+
+
+@pytest.mark.parametrize("as_dcp", [True, False])
+def test_the_files_of_a_container_are_not_shown_to_clients_of_dcp(as_dcp: bool) -> None:
+    spec = {"envFiles": ["f"], "env": [{"name": "B", "value": "spec"}]}
+    tree = {"kind": "Container", "metadata": {"name": "web"}, "spec": spec}
+    notes: list[str] = []
+    tolerate = notes.append if as_dcp else None
+    found = environment(tree, ambient={}, read=lambda path: b"A=1\nB=2\n", lookup=World(), tolerate=tolerate)
+    assert found.values == {"A": "1", "B": "spec"}
+    assert found.shown == ({"B": "spec"} if as_dcp else {"A": "1", "B": "spec"})
