@@ -1,16 +1,23 @@
 """`why` of workloads that crash or are restarted, on real processes: the root cause comes first."""
 
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.ports import free_ports
 from tests.workload.app import GROUP, PYTHON, App, app, condition_of
 
 from setpoint.client.kinds import KindRef
 from setpoint.objects.gvk import GroupVersionKind
+from setpoint.objects.provenance import Actor, Reason
+from setpoint.past.change import FieldChange
 from setpoint.past.object_ref import ObjectReference
-from setpoint.past.why.explain import explain
+from setpoint.past.revision import Revision
+from setpoint.past.why.explain import _trigger_text, explain
 from setpoint.past.why.explanation import Explanation
 from setpoint.past.why.fact_collector import collect
+from setpoint.past.why.facts import Link
 
 # Crashes once, and then stays without listening.
 CRASHES = """
@@ -87,3 +94,15 @@ async def test_the_saved_file_is_named_for_replicas_too(tmp_path: Path) -> None:
             text.startswith("web.1 and web.2 were restarted") and text.endswith(": main.py changed")
             for text in found.details
         ), found.details
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [("status.exitCode", "because its process ended"), ("status.state", "because a requeue was due")],
+)
+def test_a_write_that_reports_the_end_of_a_process_names_it_as_the_trigger(path: str, told: str) -> None:
+    place: Any = None
+    write = Revision(
+        place, 5, "MODIFIED", datetime(2026, 1, 1, tzinfo=UTC), Actor("me"), None, (FieldChange(path, new=3),)
+    )
+    assert _trigger_text(Link(write, ((Reason("requeue"), None),))) == told

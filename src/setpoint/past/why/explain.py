@@ -410,9 +410,17 @@ def _trigger_text(link: Link) -> str:
     for reason, earlier in link.because:
         if earlier is None:
             words = _SOURCES.get(reason.object) or _SOURCES.get(reason.event)
+            # The end of a process is written after its children have ended, which the controller looks at regularly.
+            if reason.event == "requeue" and _reports_end(link.write):
+                words = "its process ended"
             if words:
                 return f"{_claim(link.write)}: because {words}" if link.write.claimant else f"because {words}"
     return ""
+
+
+def _reports_end(write: Revision) -> bool:
+    """Returns True for a write of the exit code of a process."""
+    return any(change.path == "status.exitCode" and isinstance(change.new, int) for change in write.changes)
 
 
 def _write_summary(write: Revision) -> str:
