@@ -3,6 +3,7 @@
 import json
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -292,11 +293,14 @@ def test_delete_waits_for_finalizers(kubectl: Kubectl, server: Serving, namespac
     held = config_map("held")
     held["metadata"]["finalizers"] = ["setpoint.example/hold"]
     kubectl("create", "-f", "-", stdin=held)
+    path = f"/api/v1/namespaces/{namespace}/configmaps/held"
     with kubectl.start("delete", "cm", "held") as deleting:
+        deadline = time.monotonic() + SECONDS
+        while "deletionTimestamp" not in server.get(path)["metadata"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         with pytest.raises(subprocess.TimeoutExpired):
             deleting.wait(0.7)
-        path = f"/api/v1/namespaces/{namespace}/configmaps/held"
-        assert server.get(path)["metadata"]["deletionTimestamp"]
         kubectl("patch", "cm", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
         assert deleting.wait(SECONDS) == 0
     assert server.names(f"/api/v1/namespaces/{namespace}/configmaps") == []
