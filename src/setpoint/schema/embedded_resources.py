@@ -1,7 +1,7 @@
 """Embedded resources: parts of an object that are themselves objects, with `apiVersion`, `kind` and `metadata`."""
 
 from setpoint.objects import metavalidation, objectmeta
-from setpoint.objects.field import FieldError, child, index, invalid, key, required
+from setpoint.objects.field import FieldError, child, index, invalid, key, required, without_repeats
 from setpoint.objects.names import dns1035_label, path_segment
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.openapi import Schema
@@ -94,8 +94,10 @@ def _validate_metadata(resource: Object, path: str) -> list[FieldError]:
         return [invalid(where, resource["metadata"], str(error))]
     # An embedded object needs no name, and may have any namespace.
     named = metadata if metadata.get("name") else {**metadata, "name": "unnamed"}
-    return metavalidation.validate_create(
-        named, namespaced=bool(metadata.get("namespace")), name_rule=path_segment, path=where
+    return without_repeats(
+        metavalidation.validate_create(
+            named, namespaced=bool(metadata.get("namespace")), name_rule=path_segment, path=where
+        )
     )
 
 

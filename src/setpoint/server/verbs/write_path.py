@@ -355,12 +355,13 @@ def _errors_of_new(context: Context, resource: Resource, tree: Object, *, quick:
 
 
 def _new_metadata_errors(resource: Resource, tree: Object) -> list[FieldError]:
-    return metavalidation.validate_create(
+    errors = metavalidation.validate_create(
         tree["metadata"],
         namespaced=resource.namespaced,
         name_rule=_name_rule(resource.strategy, tree),
         needs_domains=not resource.is_custom and "" not in resource.strategy.without_domains,
     )
+    return without_repeats(errors) if errors and resource.is_custom else errors
 
 
 def _namespace_errors(

@@ -160,7 +160,8 @@ class NodeStrategy(Strategy):
         addresses = lookup(tree, "status", "addresses") or []
         for position, (address, again) in enumerate(zip(addresses, repeats(addresses), strict=True)):
             if again:
-                found.append(duplicate(index("status.addresses", position), address))
+                shown = struct_text(Type=address.get("type") or "", Address=address.get("address") or "")
+                found.append(duplicate(index("status.addresses", position), shown))
         before = stored.get("podCIDRs") or []
         if before and spec.get("podCIDRs") != before:
             found.append(forbidden("spec.podCIDRs", _POD_RANGES))

@@ -4,7 +4,7 @@ from setpoint.objects.field import FieldError, duplicate, index, required
 from setpoint.objects.metavalidation import validate_labels
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, struct_text
 from setpoint.server.registry.kinds.core.pod.resources import validate_resources
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_tolerations
 from setpoint.server.registry.kinds.printers.cells import field
@@ -43,6 +43,8 @@ def _validate_tolerations(tolerations: list[Object], path: str) -> list[FieldErr
     for position, toleration in enumerate(tolerations):
         identity = tuple(str(toleration.get(name) or "") for name in _TOLERATION)
         if identity in known:
-            found.append(duplicate(index(path, position), toleration))
+            fields = dict(zip(("Key", "Operator", "Value", "Effect"), identity, strict=True))
+            shown = struct_text(**fields, TolerationSeconds=toleration.get("tolerationSeconds"))
+            found.append(duplicate(index(path, position), shown))
         known.add(identity)
     return found
