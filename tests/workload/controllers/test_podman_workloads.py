@@ -263,7 +263,8 @@ async def test_an_image_is_built_and_files_are_in_the_container_before_it_starts
 
 async def test_a_line_of_the_life_before_makes_no_container_ready(tmp_path: Path, podman: Service) -> None:
     probe = {"name": "up", "type": "Log", "logProbe": {"pattern": "listening"}, "schedule": {"interval": "200ms"}}
-    script = "test -e /quiet || echo listening; touch /quiet; sleep 600"
+    # The mark comes before the line: the container is killed as soon as the line is seen.
+    script = "test -e /quiet && sleep 600; touch /quiet; echo listening; sleep 600"
     async with ship(tmp_path, podman) as (world, _):
         await shell(world, "web", script, healthProbes=[probe], stopTimeout="0s")
         await world.ready("Container", "web")
