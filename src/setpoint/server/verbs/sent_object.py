@@ -16,6 +16,7 @@ from setpoint.objects.times import FRACTION, has_fraction
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.schema.validation import Verdict
+from setpoint.server.registry.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
 from setpoint.server.registry.kinds.gotypes.empty_lists import struct_inside
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
@@ -34,6 +35,7 @@ def as_sent(
     context: Context,
     resource: Resource,
     tree: Object,
+    old: Object | None,
     subresource: str,
     found: Verdict,
     check: Callable[[Object], Verdict],
@@ -46,6 +48,8 @@ def as_sent(
     whole: Object = copy(tree)
     if not _put_empty(whole, sent, resource.definition, resource.strategy.without_default):
         return found
+    if resource.strategy.pod_spec:
+        drop_disabled_pod_fields(whole, old, resource.strategy.pod_spec)
     again = check(whole)
     return again if again.errors or resource.strategy.validates_empty else found
 

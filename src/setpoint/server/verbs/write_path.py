@@ -329,7 +329,7 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
     found = _errors_of_new(context, resource, tree, quick=quick)
     if found.errors or resource.strategy.compares_empty(None):
         found = as_sent(
-            context, resource, tree, "", found, lambda sent: _errors_of_new(context, resource, sent, quick=quick)
+            context, resource, tree, None, "", found, lambda sent: _errors_of_new(context, resource, sent, quick=quick)
         )
     errors, warnings = found
     if errors:
@@ -585,7 +585,7 @@ def _check_changed(
 
     found = errors_of(new)
     if found.errors or resource.strategy.compares_empty(old, subresource):
-        found = as_sent(context, resource, new, subresource, found, errors_of)
+        found = as_sent(context, resource, new, old, subresource, found, errors_of)
     errors, warnings = found
     if errors:
         raise Invalid.of(context.claimed_kind or _kind_of(resource, new), name, errors)
