@@ -1,0 +1,1 @@
+"""An interpreter of Go's text/template on decoded JSON."""

@@ -1,0 +1,1 @@
+"""A subset of jq on decoded JSON: paths, selections, comparisons, arithmetic, and the most used functions."""

@@ -1,0 +1,1 @@
+"""Stages of KWOK: declared steps in the life of objects, chosen by selectors."""
