@@ -267,9 +267,20 @@ def _close_watch(episode: Episode, watch: Watch, generator: Generator) -> Outcom
         for lines, known in zip(raw, episode.names, strict=True)
     ]
     # The first objects are created while the real server still begins the watch, so they may come before its bookmark.
-    for lines in frames:
-        lines.sort(key=lambda line: '"type":"BOOKMARK"' not in line)
+    frames = [_bookmarks_first(lines) for lines in frames]
     return _outcome(episode, request, 200, frames_differ(frames[0], frames[1], episode.kind.name), frames)
+
+
+def _bookmarks_first(lines: list[str]) -> list[str]:
+    """The frames with bookmarks first. The column definitions of tables move to the new first frame."""
+    found = sorted(lines, key=lambda line: '"type":"BOOKMARK"' not in line)
+    if not found or found[0] == lines[0] or '"columnDefinitions":' not in lines[0]:
+        return found
+    first, moved = msgspec.json.decode(lines[0]), msgspec.json.decode(found[0])
+    columns, first["object"]["columnDefinitions"] = first["object"]["columnDefinitions"], None
+    moved["object"]["columnDefinitions"] = columns
+    later = [msgspec.json.encode(first).decode() if line == lines[0] else line for line in found[1:]]
+    return [msgspec.json.encode(moved).decode(), *later]
 
 
 def _without_bookmarks(lines: list[bytes]) -> list[bytes]:

@@ -144,13 +144,16 @@ def oracle(directory: Path, files: Files, flags: Sequence[str] = ()) -> Iterator
 
 
 @contextmanager
-def companion(name: str, kubeconfig: Path, directory: Path, flags: Sequence[str] = ()) -> Iterator[Program]:
-    """Runs kube-controller-manager, kube-scheduler or kwok on the server of a kubeconfig, until the block ends."""
+def companion(
+    name: str, kubeconfig: Path, directory: Path, flags: Sequence[str] = (), stages: Path = PEERS / "stages.yaml"
+) -> Iterator[Program]:
+    """Runs kube-controller-manager, kube-scheduler or kwok on the server of a kubeconfig, until the block ends.
+    `stages` is a file for kwok."""
     port = free_port()
     own = {
         "kube-controller-manager": [f"--secure-port={port}", "--bind-address=127.0.0.1", "--leader-elect=false"],
         "kube-scheduler": [f"--secure-port={port}", "--bind-address=127.0.0.1", "--leader-elect=false"],
-        "kwok": [f"--config={PEERS / 'stages.yaml'}", "--manage-all-nodes=true", f"--server-address=127.0.0.1:{port}"],
+        "kwok": [f"--config={stages}", "--manage-all-nodes=true", f"--server-address=127.0.0.1:{port}"],
     }[name]
     program = Program(name, [f"--kubeconfig={kubeconfig}", *own, *flags], directory)
     scheme = "http" if name == "kwok" else "https"

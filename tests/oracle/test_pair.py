@@ -1,8 +1,11 @@
 """A request that wrote no object is repeated: the real server chooses one of several faults at random."""
 
 from collections.abc import Iterable
+from typing import Any
 
+import msgspec
 from tests.oracle.canonical import Names
+from tests.oracle.own_group import without_own_group
 from tests.oracle.pair import Pair
 from tests.oracle.request import NO_EPISODE, Request
 from tests.oracle.wire import Answer
@@ -50,3 +53,20 @@ def test_a_write_is_sent_once() -> None:
         assert pair.count == 1
     pair = Scripted([(plain(404, "a"), plain(404, "b"))])
     assert sent(pair, Request("DELETE", "/x")) == 1
+
+
+def test_our_documents_are_compared_without_the_group_that_the_real_server_does_not_have() -> None:
+    groups = {"kind": "APIGroupList", "groups": [{"name": "apps"}, {"name": "metrics.k8s.io"}]}
+    found = without_own_group(Answer(200, (), msgspec.json.encode(groups)))
+    assert msgspec.json.decode(found.body)["groups"] == [{"name": "apps"}]
+    listed = {"items": [{"metadata": {"name": "metrics.k8s.io"}}, {"metadata": {"name": "policy"}}]}
+    found = without_own_group(Answer(200, (), msgspec.json.encode(listed)))
+    assert [each["metadata"]["name"] for each in msgspec.json.decode(found.body)["items"]] == ["policy"]
+    document: dict[str, Any] = {
+        "paths": {"/apis/metrics.k8s.io/v1beta1/pods": {}, "/apis/apps": {}},
+        "definitions": {"io.k8s.a": {}},
+    }
+    found = without_own_group(Answer(200, (), msgspec.json.encode(document)))
+    assert msgspec.json.decode(found.body) == {"paths": {"/apis/apps": {}}, "definitions": {"io.k8s.a": {}}}
+    other = Answer(200, (), b"metrics.k8s.io")
+    assert without_own_group(other) is other

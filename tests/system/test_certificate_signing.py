@@ -50,7 +50,7 @@ async def world() -> AsyncIterator[World]:
     async with ControlPlane(clock=clock, system=["namespace-controller"]) as plane, plane.client() as client:
         await plane.settle()
         assert plane._system is not None
-        await plane._system._control(certificate_signer(client, authority, clock))
+        await plane._system.control(certificate_signer(client, authority, clock))
         yield World(plane, client, authority)
 
 

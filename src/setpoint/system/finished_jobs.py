@@ -11,6 +11,7 @@ from setpoint.controller.watch import Watch
 from setpoint.objects.errors import Conflict, NotFound
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
+from setpoint.system.controller_host import ControllerHost
 
 NAME, JOB = "ttl-after-finished-controller", "batch/v1/Job"
 
@@ -69,3 +70,8 @@ def _seconds_left(job: Object, client: Client) -> float | None:
     if ttl is None or ended is None or job["metadata"].get("deletionTimestamp"):
         return None
     return (parse_time(ended) + timedelta(seconds=ttl) - client.clock.now()).total_seconds()
+
+
+async def start(host: ControllerHost) -> None:
+    """Starts the controller."""
+    await host.control(finished_jobs(host.client))

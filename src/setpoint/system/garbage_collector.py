@@ -24,6 +24,7 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.objects.errors import APIError, Conflict, NotFound
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
+from setpoint.system.controller_host import ControllerHost
 from setpoint.system.ownership_feed import in_steps
 from setpoint.system.ownership_graph import (
     FOREGROUND,
@@ -348,3 +349,15 @@ def _without_finalizer(finalizer: str) -> Callable[[Object], Object]:
         return {"finalizers": [each for each in finalizers if each != finalizer]} if finalizer in finalizers else {}
 
     return change
+
+
+async def start(host: ControllerHost) -> None:
+    """Starts the garbage collector."""
+
+    def warn(about: Object, reason: str, note: str) -> None:
+        host.recorder(host.name).warning(about, reason, note)
+
+    collector = GarbageCollector(host.client, warn=warn, finished=host.wake)
+    host.listen(collector)
+    host.track(collector.queue)
+    host.run(collector.run)

@@ -23,6 +23,7 @@ from setpoint.objects.errors import APIError, Conflict, MethodNotAllowed, NotFou
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import format_time, parse_time
 from setpoint.objects.tree import Object
+from setpoint.system.controller_host import ControllerHost
 from setpoint.system.namespace_conditions import Outcome, judged
 from setpoint.system.ownership_graph import ObservedObject
 
@@ -202,3 +203,10 @@ class _UnexpectedError(Exception):
 
 def _seconds_since(then: datetime, now: datetime) -> float:
     return (now - then).total_seconds()
+
+
+async def start(host: ControllerHost) -> None:
+    """Starts the controller."""
+    deletion = NamespaceDeletion(host.client)
+    host.listen(deletion)
+    await host.control(deletion.controller)

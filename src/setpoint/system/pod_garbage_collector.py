@@ -16,6 +16,7 @@ from setpoint.client.transport import TransportError
 from setpoint.objects.errors import APIError, Conflict, NotFound
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
+from setpoint.system.controller_host import ControllerHost
 
 POD, NODE = "v1/Pod", "v1/Node"
 EVERY_SECONDS = 20.0
@@ -110,3 +111,8 @@ class PodGarbageCollector:
                 patch = strategic({"metadata": {"uid": pod.uid}, "status": status})
                 await self._client.patch_status(POD, patch, pod.name, pod.namespace)
             await self._client.delete(POD, pod.name, pod.namespace, grace_period=0, uid=pod.uid)
+
+
+async def start(host: ControllerHost) -> None:
+    """Starts the periodic checks."""
+    host.run(PodGarbageCollector(host.client, host.server.revision).run)

@@ -15,6 +15,7 @@ from setpoint.controller.request import Request, Result
 from setpoint.controller.watch import Watch
 from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
+from setpoint.system.controller_host import ControllerHost
 from setpoint.system.ownership_graph import ObservedObject
 
 CLAIM, VOLUME = "v1/PersistentVolumeClaim", "v1/PersistentVolume"
@@ -103,3 +104,18 @@ def claim_protection(client: Client) -> Protection:
 def volume_protection(client: Client) -> Protection:
     """Returns the controller for volumes."""
     return Protection("pv-protection-controller", client, VOLUME, VOLUME_FINALIZER, is_bound)
+
+
+async def start_claim_protection(host: ControllerHost) -> None:
+    """Starts the controller for claims."""
+    await _start(host, claim_protection(host.client))
+
+
+async def start_volume_protection(host: ControllerHost) -> None:
+    """Starts the controller for volumes."""
+    await _start(host, volume_protection(host.client))
+
+
+async def _start(host: ControllerHost, protection: Protection) -> None:
+    host.listen(protection)
+    await host.control(protection.controller)

@@ -4,6 +4,7 @@ catches changes without a request."""
 import logging
 
 from setpoint.store.contract import StoreError
+from setpoint.system.controller_host import ControllerHost
 from setpoint.system.system_environment import ServerInterface
 
 EVERY_SECONDS = 300.0
@@ -23,3 +24,8 @@ async def keep_counting(server: ServerInterface) -> None:
                 counted_at = revision
         except StoreError as error:
             _log.warning("cannot recalculate the quotas: %s", error)
+
+
+async def start(host: ControllerHost) -> None:
+    """Starts the periodic recalculation."""
+    host.run(lambda: keep_counting(host.server))

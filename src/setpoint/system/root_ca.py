@@ -7,15 +7,13 @@ from typing import Any
 
 from setpoint.cache.informer import Change
 from setpoint.client.client import Client
-from setpoint.client.kinds import metadata_only
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.predicate import Predicate
 from setpoint.controller.request import Request
-from setpoint.controller.watch import Watch
 from setpoint.objects.errors import AlreadyExists, NotFound
 from setpoint.objects.tree import Object
-from setpoint.system.every_namespace import ACTIVE, create_in, for_namespace
+from setpoint.system.every_namespace import create_in, namespace_controller
 
 NAME, CONFIG_MAP = "root-ca-cert-publisher", "kube-root-ca.crt"
 _DESCRIPTION = (
@@ -54,18 +52,4 @@ def root_ca_publisher(client: Client, authority: str) -> Controller:
         new = change.new
         return new is None or new.object.get("data") != data
 
-    return Controller(
-        NAME,
-        reconcile,
-        clock=client.clock,
-        kind=Watch(metadata_only("v1/Namespace"), predicates=(ACTIVE,)),
-        watches=[
-            Watch(
-                "v1/ConfigMap",
-                for_namespace,
-                predicates=(Predicate(is_wrong),),
-                fields={"metadata.name": CONFIG_MAP},
-            )
-        ],
-        keep_runs=16,
-    )
+    return namespace_controller(NAME, reconcile, client.clock, "v1/ConfigMap", CONFIG_MAP, Predicate(is_wrong))

@@ -7,9 +7,9 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.predicate import deleted
 from setpoint.controller.request import Request
-from setpoint.controller.watch import Watch
 from setpoint.objects.errors import AlreadyExists
-from setpoint.system.every_namespace import ACTIVE, create_in, for_namespace
+from setpoint.system.controller_host import ControllerHost
+from setpoint.system.every_namespace import create_in, namespace_controller
 
 NAME = "service-account-controller"
 
@@ -24,18 +24,10 @@ def default_service_accounts(client: Client) -> Controller:
         except AlreadyExists:
             return
 
-    return Controller(
-        NAME,
-        reconcile,
-        clock=client.clock,
-        kind=Watch(metadata_only("v1/Namespace"), predicates=(ACTIVE,)),
-        watches=[
-            Watch(
-                metadata_only("v1/ServiceAccount"),
-                for_namespace,
-                predicates=(deleted,),
-                fields={"metadata.name": "default"},
-            )
-        ],
-        keep_runs=16,
-    )
+    accounts = metadata_only("v1/ServiceAccount")
+    return namespace_controller(NAME, reconcile, client.clock, accounts, "default", deleted)
+
+
+async def start(host: ControllerHost) -> None:
+    """Starts the controller."""
+    await host.control(default_service_accounts(host.client))

@@ -15,40 +15,20 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.metrics import ControllerMetrics, queue_families
 from setpoint.controller.queue import Queue
 from setpoint.objects.metrics import MetricFamily
-from setpoint.objects.tree import Object
 from setpoint.store.contract import Closed, StoreError
-from setpoint.system.controller_names import (
-    CERTIFICATE_SIGNING,
-    CLAIM_PROTECTION,
-    FINISHED_JOBS,
-    GARBAGE_COLLECTOR,
-    NAMESPACE,
-    POD_GARBAGE_COLLECTOR,
-    QUOTA,
-    ROOT_CA,
-    SERVICE_ACCOUNT,
-    SERVICE_ACCOUNT_TOKEN,
-    VOLUME_PROTECTION,
-)
-from setpoint.system.finished_jobs import finished_jobs
-from setpoint.system.garbage_collector import GarbageCollector
-from setpoint.system.namespaces import NamespaceDeletion
+from setpoint.system.catalog import CATALOG, MANAGER, account
+from setpoint.system.controller_host import ControllerHost
+from setpoint.system.controller_names import CERTIFICATE_SIGNING, ROOT_CA
+from setpoint.system.node_setting import NO_NODES, NodeSetting
 from setpoint.system.ownership_feed import OwnershipFeed, OwnershipListener
-from setpoint.system.pod_garbage_collector import PodGarbageCollector
-from setpoint.system.protection import claim_protection, volume_protection
-from setpoint.system.quotas import keep_counting
 from setpoint.system.root_ca import root_ca_publisher
-from setpoint.system.service_accounts import default_service_accounts
 from setpoint.system.system_environment import ServerInterface
-from setpoint.system.tokens import token_controller
 
 if TYPE_CHECKING:
     from setpoint.controller.recorder import Events
     from setpoint.controller.run_record import ReconcileRecord
     from setpoint.server.edge.certificates import Authority
 
-MANAGER = "system:kube-controller-manager"
-_ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
 _CERTIFICATE_REQUESTS = ("certificates.k8s.io", "v1", "certificatesigningrequests")
 # A longer delay means waiting for another party.
 _SOON_SECONDS = 1.0
@@ -59,24 +39,30 @@ _log = logging.getLogger(__name__)
 class System:
     """The running controllers. `start` starts them, `stop` stops them, `wait_processed` waits for them."""
 
-    def __init__(self, server: ServerInterface, names: Collection[str]) -> None:
-        self._server = server
+    def __init__(self, server: ServerInterface, names: Collection[str], nodes: NodeSetting = NO_NODES) -> None:
+        self.server = server
+        self.nodes = nodes
         self._names = names
-        self._manager = server.client_of(MANAGER)
-        self._cache = Cache(self._manager)
-        self._collector: GarbageCollector | None = None
+        self.manager = server.client_of(MANAGER)
+        self.cache = Cache(self.manager, ids=server.ids)
+        # The listeners of the ownership feed, and queues of controllers that are not built with the SDK.
+        self.listeners: list[OwnershipListener] = []
+        self.queues: list[Queue[Any]] = []
         self._controllers: list[Controller] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._moved = asyncio.Event()
-        self._events: Events | None = None
+        self._events: list[Events] = []
         self._feed: OwnershipFeed | None = None
-        self._authority = ""
+        # The CA certificate of the server in PEM; empty as long as the server does not listen.
+        self.authority = ""
         self._metrics: dict[str, ControllerMetrics] = {}
         self._publisher: Controller | None = None
         # Starts the signer of certificates when the first request for one appears.
         self._signing: asyncio.Task[None] | None = None
         # The number of background tasks that have failed.
         self._failures = 0
+        # The number of reconciles that have started or ended.
+        self._steps = 0
 
     @property
     def is_running(self) -> bool:
@@ -85,37 +71,13 @@ class System:
 
     async def start(self) -> None:
         """Starts the controllers that depend only on the server."""
-        listeners: list[OwnershipListener] = []
-        if GARBAGE_COLLECTOR in self._names:
-            account = self._account("generic-garbage-collector")
-            self._collector = GarbageCollector(account, warn=self._warn, finished=self._moved.set)
-            listeners.append(self._collector)
-            self._run(self._collector.run)
-        if NAMESPACE in self._names:
-            deletion = NamespaceDeletion(self._account("namespace-controller"))
-            listeners.append(deletion)
-            await self._control(deletion.controller)
-        for name, make, user in (
-            (CLAIM_PROTECTION, claim_protection, "pvc-protection-controller"),
-            (VOLUME_PROTECTION, volume_protection, "pv-protection-controller"),
-        ):
-            if name in self._names:
-                protection = make(self._account(user))
-                listeners.append(protection)
-                await self._control(protection.controller)
-        if SERVICE_ACCOUNT in self._names:
-            await self._control(default_service_accounts(self._account("service-account-controller")))
-        if SERVICE_ACCOUNT_TOKEN in self._names:
-            await self._control(token_controller(self._manager, lambda: self._authority))
-        if FINISHED_JOBS in self._names:
-            await self._control(finished_jobs(self._account("ttl-after-finished-controller")))
-        if POD_GARBAGE_COLLECTOR in self._names:
-            self._run(PodGarbageCollector(self._account("pod-garbage-collector"), self._server.revision).run)
-        if QUOTA in self._names:
-            self._run(lambda: keep_counting(self._server))
-        if listeners:
-            self._feed = OwnershipFeed(self._manager, listeners)
-            self._run(self._feed.run)
+        for entry in CATALOG:
+            if entry.name in self._names:
+                client = self.server.client_of(entry.user, entry.groups)
+                await entry.start()(ControllerHost(self, entry.name, client))
+        if self.listeners:
+            self._feed = OwnershipFeed(self.manager, self.listeners)
+            self.run(self._feed.run)
 
     @property
     def controllers(self) -> Sequence[Controller]:
@@ -125,36 +87,36 @@ class System:
     async def publish(self, authority: str) -> None:
         """Publishes the CA certificate of the server (in PEM) in every namespace. Has no effect for the same
         certificate."""
-        if authority == self._authority:
+        if authority == self.authority:
             return
-        self._authority = authority
+        self.authority = authority
         if ROOT_CA in self._names:
             if self._publisher is not None:
                 self._controllers.remove(self._publisher)
                 await self._publisher.stop(0)
             self._publisher = root_ca_publisher(self._account("root-ca-cert-publisher"), authority)
-            await self._control(self._publisher)
+            await self.control(self._publisher)
 
     async def sign_with(self, authority: "Authority") -> None:
         """Makes a controller sign certificates of clients with the authority of the server. A server with a certificate
         of another authority has no key to sign with. The controller starts with the first request for a certificate,
         because most servers never get one, and the rules of that kind take some milliseconds to load."""
         if CERTIFICATE_SIGNING in self._names and self._signing is None:
-            self._signing = self._run(lambda: self._sign_later(authority))
+            self._signing = self.run(lambda: self._sign_later(authority))
 
     async def _sign_later(self, authority: "Authority") -> None:
         while True:
             try:
-                await self._server.first_object(*_CERTIFICATE_REQUESTS)
+                await self.server.first_object(*_CERTIFICATE_REQUESTS)
                 break
             except Closed:
                 return
             except StoreError as error:
                 _log.warning("cannot wait for certificate requests, retrying: %s", error)
-                await self._server.clock.sleep(_SOON_SECONDS)
+                await self.server.clock.sleep(_SOON_SECONDS)
         from setpoint.system.certificate_signing import certificate_signer
 
-        await self._control(certificate_signer(self._account("certificate-controller"), authority))
+        await self.control(certificate_signer(self._account("certificate-controller"), authority))
 
     async def stop(self) -> None:
         """Stops all controllers."""
@@ -164,14 +126,14 @@ class System:
         await asyncio.gather(*tasks, return_exceptions=True)
         for controller in self._controllers:
             await controller.stop(0)
-        await self._cache.close()
+        await self.cache.close()
 
     async def wait_processed(self) -> None:
         """Waits until the controllers have processed all writes so far, and the writes that result. Ignores work that
         waits for other parties, or for a later time."""
         while True:
-            revision = await self._server.revision()
-            if self._signing is not None and await self._server.has_objects(*_CERTIFICATE_REQUESTS):
+            revision = await self.server.revision()
+            if self._signing is not None and await self.server.has_objects(*_CERTIFICATE_REQUESTS):
                 await asyncio.wait((self._signing,))
             if self._feed is not None:
                 await self._feed.reach(revision)
@@ -179,18 +141,18 @@ class System:
             while not self._is_idle:
                 self._moved.clear()
                 await self._moved.wait()
-            if self._events is not None:
-                await self._events.flush()
-            if await self._server.revision() == revision and self._is_idle:
+            for events in self._events:
+                await events.flush()
+            if await self.server.revision() == revision and self._is_idle:
                 return
 
     async def _follow(self, revision: int) -> None:
         """Waits until the cache has everything up to a revision."""
-        waiting = [asyncio.ensure_future(informer.wait_for(str(revision))) for informer in self._cache.informers]
+        waiting = [asyncio.ensure_future(informer.wait_for(str(revision))) for informer in self.cache.informers]
         try:
             while not all(each.done() for each in waiting):
                 # A watch that is still catching up does not report: it is asked again.
-                self._server.send_bookmarks()
+                self.server.send_bookmarks()
                 await asyncio.sleep(0)
             await asyncio.gather(*waiting)
         finally:
@@ -199,25 +161,28 @@ class System:
 
     @property
     def _is_idle(self) -> bool:
-        idle = self._collector is None or _is_idle(self._collector.queue)
-        return idle and all(_is_idle(controller.queue) for controller in self._controllers)
+        return all(map(_is_idle, self.queues)) and all(_is_idle(controller.queue) for controller in self._controllers)
 
     def _account(self, name: str) -> Client:
-        return self._server.client_of(f"system:serviceaccount:kube-system:{name}", _ACCOUNTS)
+        entry = account(name)
+        return self.server.client_of(entry.user, entry.groups)
 
     def families(self) -> Iterator[MetricFamily]:
         """Yields the metrics of the work queues, for `/metrics`."""
         return queue_families(self._metrics.values())
 
-    async def _control(self, controller: Controller) -> None:
+    async def control(self, controller: Controller) -> None:
+        """Starts a controller of the SDK."""
         controller.observer = self
+        controller.tolerate_loops()
         metrics = ControllerMetrics(controller.name, controller.options.concurrency, lambda: controller.queue)
         self._metrics[controller.name], controller.queue_observer = metrics, metrics.queue_observer
         self._controllers.append(controller)
-        await controller.start(self._cache)
+        await controller.start(self.cache)
         controller.work()
 
-    def _run(self, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+    def run(self, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+        """Runs a function in the background until the system stops."""
         task = asyncio.ensure_future(_logged(run))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -228,21 +193,28 @@ class System:
         if not task.cancelled() and task.exception() is not None:
             self._failures += 1
 
-    def _warn(self, about: Object, reason: str, note: str) -> None:
-        """Records an event. The recorder is created on first use, because most planes never need one."""
-        if self._events is None:
-            from setpoint.controller.recorder import Events
+    def record_events(self, events: "Events") -> None:
+        """Writes the events of a controller until the system stops."""
+        self._events.append(events)
+        self.run(events.run)
 
-            self._events = Events(self._account("generic-garbage-collector"))
-            self._run(self._events.run)
-        self._events.recorder(GARBAGE_COLLECTOR, legacy=True).warning(about, reason, note)
+    def wake(self) -> None:
+        """Wakes the tasks that wait until all work is done."""
+        self._moved.set()
+
+    def pulse(self) -> object:
+        """Returns a value that changes with every reconcile, every request that waits for one, and every request to the
+        server: one reconcile may write hundreds of objects."""
+        waiting = sum(len(controller.queue) for controller in self._controllers)
+        return self._steps, waiting, self.server.request_count
 
     # The observer of the controllers: `controller.options.Observer`.
 
     def started(self, run: "ReconcileRecord") -> None:
-        """Ignored."""
+        self._steps += 1
 
     def finished(self, run: "ReconcileRecord") -> None:
+        self._steps += 1
         # The queue is updated just after this call.
         asyncio.get_running_loop().call_soon(self._moved.set)
 

@@ -1,12 +1,17 @@
 """The environment of the system controllers: they run in the process of a server, and call the server without
 sockets."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from setpoint.client.client import Client
+from setpoint.client.mapper import Mapper
+from setpoint.node.functions import NodeAgents
 from setpoint.objects.clock import Clock
+from setpoint.objects.ids import Ids
 from setpoint.server.app import Server
 from setpoint.server.edge.in_process import LocalTransport
+from setpoint.server.message import Request, Response
 from setpoint.server.ports import TokenIssuer
 from setpoint.store.contract import TooLate
 
@@ -16,18 +21,38 @@ class ServerInterface:
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        # The number of requests of the controllers.
+        self.request_count = 0
+        # The kinds of the server are the same for all users: one discovery serves all controllers.
+        self._mapper: Mapper | None = None
 
     def client_of(self, user: str, groups: Sequence[str] = ()) -> Client:
         """Returns a client that acts as a user."""
         name = user.rpartition(":")[2]
         headers = {"user-agent": f"setpoint/{name}"}
-        transport = LocalTransport(self._server.pipeline, headers, user, groups, is_controller=True)
+        transport = LocalTransport(self._handle, headers, user, groups, is_controller=True)
         # System controllers watch every resource, deprecated ones too; their warnings concern no user.
-        return Client(transport, clock=self.clock, on_warning=_ignore)
+        priority = self._server.services.priority
+        client = Client(transport, clock=self.clock, on_warning=_ignore, mapper=self._mapper, priority=priority)
+        self._mapper = client.mapper
+        return client
+
+    def _handle(self, request: Request) -> Coroutine[Any, Any, Response]:
+        self.request_count += 1
+        return self._server.pipeline(request)
 
     @property
     def clock(self) -> Clock:
         return self._server.services.clock
+
+    @property
+    def ids(self) -> Ids:
+        return self._server.services.ids
+
+    @property
+    def nodes(self) -> NodeAgents:
+        """The agents of the nodes, which the server asks about pods."""
+        return self._server.services.nodes
 
     @property
     def issuer(self) -> TokenIssuer:

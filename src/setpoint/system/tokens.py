@@ -18,6 +18,7 @@ from setpoint.controller.request import Request
 from setpoint.controller.watch import Watch
 from setpoint.objects.errors import Conflict, NotFound
 from setpoint.objects.tree import Object
+from setpoint.system.controller_host import ControllerHost
 
 NAME, TYPE = "serviceaccount-token-controller", "kubernetes.io/service-account-token"
 ACCOUNT, ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
@@ -111,3 +112,8 @@ class _Tokens:
 
 def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
+
+
+async def start(host: ControllerHost) -> None:
+    """Starts the controller."""
+    await host.control(token_controller(host.client, lambda: host.authority))

@@ -39,11 +39,13 @@ class Keys(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """A running control plane. `servers` has the process of each program that serves the API."""
+    """A running control plane. `servers` has the process of each program that serves the API, `companions` those of
+    the other components."""
 
     api: Api
     servers: dict[str, int]
     logs: dict[str, Path]
+    companions: dict[str, int]
 
     def processor_seconds(self) -> dict[str, float]:
         """The time that each server has used of a processor since its start."""
@@ -89,8 +91,9 @@ def setpoint_cluster(directory: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def real_cluster(directory: Path) -> Iterator[Cluster]:
-    """Runs the components on kube-apiserver and etcd."""
+def real_cluster(directory: Path, client_flags: Sequence[str] = (), *, kwok: bool = True) -> Iterator[Cluster]:
+    """Runs the components on kube-apiserver and etcd; without `kwok`, no nodes. `client_flags` are flags for the
+    clients of the controller manager and the scheduler."""
     files = write_files(directory)
     with oracle(directory, files) as server:
         authority = Authority(Pair(files.authority.read_bytes(), files.authority_key.read_bytes()))
@@ -105,16 +108,24 @@ def real_cluster(directory: Path) -> Iterator[Cluster]:
             path.write_text(text)
         keys = Keys(files.authority, files.authority_key, files.signing_key)
         servers = {"kube-apiserver": server.pid, "etcd": server.etcd_pid}
-        with _components(directory, server.url, keys, servers) as cluster:
+        with _components(directory, server.url, keys, servers, client_flags, kwok=kwok) as cluster:
             yield cluster
 
 
 @contextmanager
-def _components(directory: Path, url: str, keys: Keys, servers: dict[str, int]) -> Iterator[Cluster]:
+def _components(
+    directory: Path,
+    url: str,
+    keys: Keys,
+    servers: dict[str, int],
+    client_flags: Sequence[str] = (),
+    *,
+    kwok: bool = True,
+) -> Iterator[Cluster]:
     with ExitStack() as stack:
         certificate, key = _credentials(directory / "admin.kubeconfig", directory)
         api = stack.enter_context(closing(Api(url, keys.authority, certificate, key)))
-        logs = {}
+        logs, companions = {}, {}
         for name, flags in (
             (
                 MANAGER,
@@ -128,14 +139,14 @@ def _components(directory: Path, url: str, keys: Keys, servers: dict[str, int]) 
                 ],
             ),
             (SCHEDULER, []),
-            (KWOK, []),
+            *([(KWOK, [])] if kwok else []),
         ):
             path = directory / f"{name}.kubeconfig"
             delegated = [f"--{right}-kubeconfig={path}" for right in ("authentication", "authorization")]
-            election = [] if name == KWOK else ["--leader-elect=true", *delegated]
-            program = stack.enter_context(companion(name, path, directory, [*flags, *election]))
-            logs[name] = program.log
-        yield Cluster(api, servers, logs)
+            own = [] if name == KWOK else ["--leader-elect=true", *delegated, *client_flags]
+            program = stack.enter_context(companion(name, path, directory, [*flags, *own]))
+            logs[name], companions[name] = program.log, program.pid
+        yield Cluster(api, servers, logs, companions)
 
 
 def _credentials(path: Path, directory: Path) -> tuple[Path, Path]:

@@ -237,7 +237,9 @@ def a_namespace_goes_with_its_contents(api: Api) -> None:
         "/apis/components.example.com/v1/namespaces/leaving/boxes",
         named("box") | {"apiVersion": "components.example.com/v1", "kind": "Box"},
     )
-    api.until("two pods", lambda: len(api.items(f"{there}/pods")) == 2)
+    # An event that the scheduler sends during the deletion is rejected by every server.
+    events = "/apis/events.k8s.io/v1/namespaces/leaving/events?fieldSelector=reason%3DScheduled"
+    api.until("two scheduled pods", lambda: len(api.items(events)) == 2)
     api.delete(there)
     api.until(
         "a finalizer remains",

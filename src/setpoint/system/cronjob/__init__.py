@@ -1,0 +1,1 @@
+"""Cron jobs: jobs that start at the times of a schedule."""

@@ -1,0 +1,1 @@
+"""Daemon sets: a pod on each selected node."""

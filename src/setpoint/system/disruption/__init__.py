@@ -1,0 +1,1 @@
+"""Disruption budgets: the number of pods that may be evicted."""

@@ -1,0 +1,1 @@
+"""Endpoints: the older form of endpoint slices, one object for each Service."""

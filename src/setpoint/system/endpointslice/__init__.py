@@ -1,0 +1,1 @@
+"""Endpoint slices: the addresses of the pods that a Service selects."""

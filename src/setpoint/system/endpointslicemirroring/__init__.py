@@ -1,0 +1,1 @@
+"""Mirrored slices: the addresses of Endpoints that users write for Services without a selector."""

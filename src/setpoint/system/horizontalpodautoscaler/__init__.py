@@ -1,0 +1,1 @@
+"""Horizontal pod autoscalers: the number of replicas that follows from measured usage."""

@@ -1,0 +1,1 @@
+"""Jobs: pods that run until a number of them has succeeded."""

@@ -1,0 +1,1 @@
+"""Load balancers: simulated addresses of Services."""

@@ -1,0 +1,1 @@
+"""The controllers of persistent volumes: binding, simulated provisioning, expansion and ephemeral volumes."""

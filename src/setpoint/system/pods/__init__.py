@@ -1,0 +1,1 @@
+"""Pods as the controllers of workloads see them: their state, their creation and deletion, and their owners."""

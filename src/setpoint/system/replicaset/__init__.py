@@ -1,0 +1,1 @@
+"""Replica sets and replication controllers: a number of equal pods."""

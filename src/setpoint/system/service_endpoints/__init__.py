@@ -1,0 +1,1 @@
+"""The facts of Services, pods and slices that the controllers of endpoints share."""

@@ -1,0 +1,1 @@
+"""Stateful sets: pods with fixed names, an order, and claims of their own."""
