@@ -1,6 +1,8 @@
 """The transport over HTTP, against real sockets: our own server, and servers that misbehave."""
 
 import asyncio
+import gc
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -8,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from setpoint.client.http.connection import HttpConnection
+from setpoint.client.http.dial import dial
 from setpoint.client.http.endpoint import EndpointError, endpoint
 from setpoint.client.http.transport import HttpTransport
 from setpoint.client.transport import Call, TransportError
@@ -109,6 +113,40 @@ async def test_the_servers_certificate_is_checked(tmp_path: Path) -> None:
         friend = HttpTransport(endpoint(url, tls=trusting), credentials=token)
         assert (await friend.send(Call("GET", "/version"))).status == 200
         await friend.close()
+
+
+@pytest.mark.parametrize("moment", ["connected", "agreed"])
+async def test_a_request_cancelled_while_it_connects_leaves_no_connection(tmp_path: Path, moment: str) -> None:
+    """asyncio cannot close TLS that has not begun, and ends agreed TLS only after an answer of the server."""
+
+    class Cancelling(HttpConnection):
+        def __init__(self) -> None:
+            super().__init__()
+            if moment == "connected":
+                dialing.cancel()
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            dialing.cancel()
+
+    async with ControlPlane(token="secret", data=tmp_path) as plane:
+        url = await plane.listen()
+        trusting = ssl.create_default_context()
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        dialing = asyncio.ensure_future(dial(endpoint(url, tls=trusting), Cancelling))
+        await asyncio.wait([dialing])
+        assert dialing.cancelled()
+        await asyncio.sleep(0)
+        assert [each for each in gc.get_objects() if is_open_connection(each, url)] == []
+
+
+def is_open_connection(found: object, url: str) -> bool:
+    if type(found) is not socket.socket or found.family != socket.AF_INET:
+        return False
+    try:
+        return bool(found.getpeername()[1] == int(url.rpartition(":")[2]))
+    except OSError:  # closed, or not connected
+        return False
 
 
 async def test_credentials_that_the_server_does_not_know_are_asked_for_anew_once() -> None:

@@ -11,7 +11,7 @@ from setpoint.client.client import Client
 from setpoint.client.http.endpoint import endpoint
 from setpoint.client.http.transport import HttpTransport
 from setpoint.client.transport import TransportError
-from setpoint.objects.errors import Forbidden, InternalError
+from setpoint.objects.errors import Forbidden, InternalError, NotFound
 from setpoint.plane import ControlPlane
 
 
@@ -157,7 +157,7 @@ async def test_a_log_is_read_whole_or_line_by_line() -> None:
             assert [line async for line in lines] == [b"one", b"", b"three", b"four"]
 
 
-async def test_there_are_no_processes_in_process() -> None:
-    async with ControlPlane() as plane, plane.client() as client:
-        with pytest.raises(TransportError, match="connect over HTTP"):
-            await client.exec("web", "default", command=["ls"])
+async def test_a_server_in_process_answers_a_request_for_a_command() -> None:
+    async with ControlPlane(system=False) as plane:
+        with pytest.raises(NotFound, match='pods "web" not found'):
+            await plane.client().exec("web", "default", command=["ls"])

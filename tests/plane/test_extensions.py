@@ -10,7 +10,7 @@ import setpoint as sp
 from setpoint.client.transport import Call
 from setpoint.objects.errors import APIError, Forbidden, MethodNotAllowed, NotFound
 from setpoint.plane import Serving
-from setpoint.server.edge.websocket import PROTOCOL
+from setpoint.server.handshake import PROTOCOL
 from setpoint.server.message import DuplexSink, Frame, Response, Sink
 from setpoint.server.registry.resource import Resource as Served
 from setpoint.server.request.context import Context

@@ -37,6 +37,8 @@ async def test_endpoints_and_endpoint_slice_say_where_the_server_listens() -> No
         assert endpoint_slice["addressType"] == "IPv4"
         assert endpoint_slice["endpoints"] == [{"addresses": ["127.0.0.1"], "conditions": {"ready": True}}]
         assert endpoint_slice["metadata"]["labels"] == {"kubernetes.io/service-name": "kubernetes"}
+        [published] = (await told(plane, "v1/Service"))["spec"]["ports"]
+        assert (published["port"], published["targetPort"]) == (443, port)
 
 
 async def test_a_server_that_does_not_listen_is_told_of_nowhere() -> None:

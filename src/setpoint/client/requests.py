@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 import msgspec
@@ -32,6 +32,9 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.provenance import CAUSE_HEADER, Cause
 from setpoint.objects.status import from_status
 from setpoint.objects.tree import Object
+
+if TYPE_CHECKING:
+    from setpoint.client.request_priority import RequestPriority
 
 JSON = "application/json"
 _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
@@ -63,6 +66,8 @@ class Requests:
         rate_limit: RateLimit | None = None,
         # Called for each request, retry and delay, for metrics.
         observer: ClientObserver | None = None,
+        # For a server in this process: the order of its requests and the reconciles of controllers with this client.
+        priority: "RequestPriority | None" = None,
     ) -> None:
         self.transport = transport
         self.clock = clock or SystemClock()
@@ -70,6 +75,7 @@ class Requests:
         self.on_warning = on_warning or _WarnOnce()
         self.rate_limit = rate_limit
         self.observer = observer
+        self.priority = priority
         self.mapper = mapper or Mapper(self.send, self.clock)
 
     async def __aenter__(self) -> Self:

@@ -54,6 +54,12 @@ class Subresources(Writing):
             Object, decode((await self._call(ref, "GET", name=name, namespace=namespace, subresource="scale")).body)
         )
 
+    async def update_scale(self, kind: Kind[Any], scale: Object, **how: Unpack[WriteOptions]) -> Object:
+        """Replaces the Scale of an object. Raises Conflict if the object has changed since the Scale was read."""
+        name, namespace = scale["metadata"]["name"], scale["metadata"].get("namespace", "")
+        ref = KindRef(kind_of(kind).gvk)
+        return cast(Object, await self._write(ref, "PUT", scale, name, namespace, "scale", how))
+
     async def evict(
         self, name: str, namespace: str = "", *, grace_period: int | None = None, dry_run: bool | None = None
     ) -> Object:
@@ -107,10 +113,9 @@ class Subresources(Writing):
 
     async def log_text(self, name: str, namespace: str = "", **which: Unpack[LogOptions]) -> str:
         """Returns the current log of a container."""
-        answer = await self._call(
-            POD, "GET", name=name, namespace=namespace, subresource="log", query=_log_query(which), accept="*/*"
-        )
-        return answer.body.decode("utf-8", "replace")
+        path = await self._path(POD, name, namespace, "log")
+        async with self.stream(Call("GET", path, _log_query(which), {"accept": "*/*"})) as stream:
+            return b"".join([piece async for piece in stream]).decode("utf-8", "replace")
 
     @asynccontextmanager
     async def logs(

@@ -273,6 +273,7 @@ class SyncClient(_Threaded):
 
     scale = _waiting(Client.scale)
     evict = _waiting(Client.evict)
+    update_scale = _waiting(Client.update_scale)
     bind = _waiting(Client.bind)
     token = _waiting(Client.token)
     log_text = _waiting(Client.log_text)

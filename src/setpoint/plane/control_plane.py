@@ -43,6 +43,7 @@ from setpoint.server.server_options import AccessControl, ServerSettings, Servin
 from setpoint.store.contract import Store
 from setpoint.store.files import make_directory
 from setpoint.system.controller_names import POLICY_STATUS, QUOTA, ROLE_AGGREGATION, chosen, excluded_from_server
+from setpoint.system.node_setting import NodeSetting, parse_nodes
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -83,8 +84,10 @@ class ControlPlane:
     server's own, or restricts the server to reads. Without `aggregated_discovery`, the server supports only
     unaggregated discovery, as older servers do.
 
-    `system` are the names of the system controllers to run (`system.controller_names`), or True for all and False for
-    none. `workloads` enables the workloads (processes and containers): settings, or True or False.
+    `system` are the names of the system controllers to run (`system.controller_names`), or True for the defaults and
+    False for none. `nodes` are `none`, or simulated ones (`simulated`, `simulated:3`, or a setting with scripts of
+    `system.node_scripts`): with nodes, the controllers of Kubernetes' workloads and a scheduler are among the defaults.
+    `workloads` enables the workloads (processes and containers): settings, or True or False.
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class ControlPlane:
         serving: Serving = Serving(),  # noqa: B008 - immutable
         aggregated_discovery: bool = True,
         system: bool | Collection[str] | None = None,
+        nodes: str | NodeSetting | None = None,
         workloads: "bool | WorkloadSettings | None" = None,
     ) -> None:
         """Raises PlaneError."""
@@ -122,7 +126,12 @@ class ControlPlane:
         try:
             self._resolver = ServiceResolver(config.webhooks.services)
             self._authorizer = authorizer_of(config.authorization.mode)
-            self._system_names = chosen(config.controllers if system is None else system)
+            self._nodes = parse_nodes(config.nodes if nodes is None else nodes)
+            if config.stages:
+                from setpoint.system.stages.stage_files import nodes_with_files
+
+                self._nodes = nodes_with_files(self._nodes, config.stages)
+            self._system_names = chosen(config.controllers if system is None else system, self._nodes)
             # A caller may start the system controllers itself, later.
             given = config.controllers if system is None or isinstance(system, bool) else system
             self._excluded = excluded_from_server(given)
@@ -170,6 +179,7 @@ class ControlPlane:
             "serving": self._serving,
             "aggregated_discovery": self._aggregated_discovery,
             "system": self._system_names,
+            "nodes": str(self._nodes),
             "workloads": False,
         }
         return PlaneSnapshot(store, clock, ids, partial(_continued, settings))
@@ -264,6 +274,7 @@ class ControlPlane:
                 overload=config.overload,
                 event_ttl_seconds=config.event_ttl_seconds,
                 history_window_seconds=config.history_window_seconds,
+                state_cache_bytes=config.state_cache_bytes,
             ),
             resolver=self._resolver,
             observer=metrics,
@@ -339,7 +350,7 @@ class ControlPlane:
 
     def start_system(self, names: bool | Collection[str] = True) -> None:
         """Starts system controllers in the background, unless they run already."""
-        names = chosen(names)
+        names = chosen(names, self._nodes)
         if names and self._starting is None:
             self._starting = asyncio.create_task(self._start_system(names))
 
@@ -347,7 +358,7 @@ class ControlPlane:
         from setpoint.system.system import System
         from setpoint.system.system_environment import ServerInterface
 
-        self._system = System(ServerInterface(self._started), names)
+        self._system = System(ServerInterface(self._started), names, self._nodes)
         self._started.services.measured.append(self._system)
         await self._system.start()
         await self._publish_authority()
@@ -383,11 +394,19 @@ class ControlPlane:
 
         await preload(self._started.services.offload)
 
+    def pulse(self) -> object:
+        """Returns a value that changes with every step of the system controllers, for tests in virtual time."""
+        return None if self._system is None else self._system.pulse()
+
+    async def system_started(self) -> None:
+        """Waits until the system controllers run, and the nodes exist."""
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+
     async def settle(self) -> None:
         """Waits until the system controllers have processed all earlier writes: dependents are deleted, namespaces are
         empty. Tests can use this method instead of polling."""
-        if self._starting is not None:
-            await asyncio.shield(self._starting)
+        await self.system_started()
         if self._system is not None:
             await self._system.wait_processed()
 
@@ -442,8 +461,10 @@ class ControlPlane:
         from setpoint.server.edge.in_process import LocalTransport
 
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        transport = LocalTransport(self._started.pipeline, {**headers, "user-agent": "setpoint"}, user, groups)
-        return Client(transport, clock=self._clock, options=Options(field_manager=field_manager))
+        server = self._started
+        transport = LocalTransport(server.pipeline, {**headers, "user-agent": "setpoint"}, user, groups)
+        options = Options(field_manager=field_manager)
+        return Client(transport, clock=self._clock, options=options, priority=server.services.priority)
 
     async def answer(self, request: Request) -> Response:
         """Answers a request of the peer that the request names, which may be in this process."""

@@ -120,8 +120,11 @@ class PlaneEndpoint:
         if self._listener is None:
             from setpoint.server.edge.listener import Listener
 
-            self._listener = Listener(self._server, self._clock, self._limits, repeat=self._server.repeat)
-            self._server.services.measured.append(self._listener.descriptors)
+            services = self._server.services
+            self._listener = Listener(
+                self._server, self._clock, self._limits, repeat=self._server.repeat, priority=services.priority
+            )
+            services.measured.append(self._listener.descriptors)
             self._stack.push_async_callback(self._listener.close)
         return self._listener
 

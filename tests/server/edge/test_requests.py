@@ -227,6 +227,8 @@ async def test_an_endless_head_is_refused_before_it_ends(head: bytes) -> None:
     async with edge(limits=Limits(head_bytes=50_000)) as server:
         client = await server.connect()
         for start in range(0, len(head) - 1000, 10_000):
+            if client.writer.is_closing():
+                break  # already refused
             client.send(head[start : start + 10_000])
             await asyncio.sleep(0.001)
         answer = await client.answer()

@@ -153,6 +153,17 @@ async def test_a_client_that_says_farewell_is_nothing_to_report() -> None:
     assert reported == []
 
 
+async def test_a_server_that_shuts_down_waits_for_no_farewell_of_an_idle_client() -> None:
+    async with edge(limits=Limits(farewell_seconds=60.0), tls=IDENTITY.context) as server:
+        client = await server.connect(trusting())
+        await client.ask()
+        client.stop_reading()
+        async with asyncio.timeout(20):
+            await server.listener.close(grace=60.0)
+        assert not server.listener.connections
+        client.writer.transport.abort()
+
+
 async def test_a_client_that_never_finishes_its_handshake_is_cut_off() -> None:
     async with edge(limits=Limits(handshake_seconds=0.2), tls=IDENTITY.context) as server:
         client = await server.connect()

@@ -40,6 +40,10 @@ NOT_SERVED = {
 }
 
 
+# The group that kube-apiserver itself does not serve (decision 0096).
+OWN = ("apis/metrics.k8s.io", "apis/metrics.k8s.io/v1beta1")
+
+
 def is_served(path: str) -> bool:
     parts = path.strip("/").split("/")
     return "/".join(parts[: 3 if parts[0] == "apis" else 2]) not in NOT_SERVED and parts[0] != "logs"
@@ -64,6 +68,8 @@ async def test_version_2_is_the_published_document() -> None:
     theirs["info"]["version"] = VERSION
     async with asking() as server:
         ours = await server.get("/openapi/v2")
+    ours["paths"] = {path: item for path, item in ours["paths"].items() if not path.strip("/").startswith(OWN[0])}
+    ours["definitions"] = published.reachable(ours, ours["paths"])
     assert list(published.differences(published.without_enums(ours), published.without_enums(theirs))) == []
 
 
@@ -72,8 +78,11 @@ async def test_version_3_has_the_published_documents() -> None:
     async with asking() as server:
         ours = await documents(server)
     theirs = {name_of(file): published.as_default(published.read(file)) for file in (SPEC / "v3").iterdir()}
-    assert ours.keys() == theirs.keys() - NOT_SERVED
+    assert ours.keys() - set(OWN) == theirs.keys() - NOT_SERVED
+    assert ours.keys() >= set(OWN)
     for name, document in ours.items():
+        if name in OWN:
+            continue
         theirs[name]["info"]["version"] = VERSION
         found = published.differences(published.without_enums(document), published.without_enums(theirs[name]))
         assert list(found) == [], name
@@ -115,7 +124,7 @@ async def test_the_documents_are_complete() -> None:
         operations=sum(1 for document in v3.values() for _ in published.operations(document)),
         parameters=sum(parameters(document) for document in v3.values()),
     )
-    assert both == {"documents": 49, "paths": 432, "operations": 866, "parameters": 5743}
+    assert both == {"documents": 51, "paths": 438, "operations": 872, "parameters": 5787}
     counts = {
         "paths": len(v2["paths"]),
         "operations": sum(1 for _ in published.operations(v2)),
@@ -125,11 +134,11 @@ async def test_the_documents_are_complete() -> None:
         "enums": sum(1 for _ in enums(v2["definitions"])),
     }
     assert counts == {
-        "paths": 432,
-        "operations": 866,
-        "parameters": 6149,
+        "paths": 437,
+        "operations": 871,
+        "parameters": 6193,
         "shared parameters": 47,
-        "definitions": 624,
+        "definitions": 628,
         "enums": 106,
     }
     # The documents of version 3 repeat definitions, but state the same values.

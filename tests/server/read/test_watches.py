@@ -91,6 +91,19 @@ async def test_a_watch_from_a_forgotten_revision_is_told_so_and_ends() -> None:
         assert await watch.ended()
 
 
+async def test_a_watch_does_not_expire_with_an_older_one_that_starts_at_the_same_time() -> None:
+    async with reading() as reader:
+        first = await reader.create(MAPS, "a")
+        await reader.create(MAPS, "b")
+        kept = await reader.store.revision()
+        await reader.create(MAPS, "c")
+        await reader.store.compact(kept)
+        late = await reader.watch(resourceVersion=revision(first))
+        watch = await reader.watch(resourceVersion=kept)
+        assert [event["object"]["code"] for event in await late.events(1)] == [410]
+        assert await watch.told(1) == [("ADDED", "c")]
+
+
 async def test_a_custom_resource_has_no_past_before_its_definition() -> None:
     async with reading() as reader:
         before = await reader.store.revision()

@@ -99,6 +99,11 @@ async def test_what_needs_a_node_says_that_there_is_none(api: Api, subresource: 
     await api("POST", PODS, pod())
     answer = await api("GET", f"{PODS}/p/{subresource}")
     assert (answer.status, answer.body["message"]) == (400, "pod p does not have a host assigned")
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    assert (await api("POST", f"{PODS}/p/binding", binding)).status == 201
+    answer = await api("GET", f"{PODS}/p/{subresource}")
+    wanted = f"the server does not connect to nodes: {subresource} of pod p is possible only on node n"
+    assert (answer.status, answer.body["message"]) == (503, wanted)
     assert (await api("GET", f"{PODS}/nope/{subresource}")).status == 404
 
 

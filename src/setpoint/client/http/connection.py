@@ -9,10 +9,10 @@ import select
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator
 from enum import Enum
-from typing import cast
 
 import httptools
 
+from setpoint.client.http.dial import Dialled
 from setpoint.client.transport import Answer
 
 MAX_HEAD_BYTES = 64 << 10
@@ -50,11 +50,10 @@ class Broken(Exception):  # noqa: N818 - named for the event
         self.text = text
 
 
-class HttpConnection(asyncio.Protocol):
+class HttpConnection(Dialled):
     """The client's side of one socket."""
 
     def __init__(self, max_body_bytes: int | None = None) -> None:
-        self._transport: asyncio.Transport
         self._parser = httptools.HttpResponseParser(self)
         self._loop = asyncio.get_running_loop()
         self._max_body_bytes = max_body_bytes
@@ -80,9 +79,6 @@ class HttpConnection(asyncio.Protocol):
         self.idle_since = 0.0
 
     # Called by the transport.
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True

@@ -1,4 +1,4 @@
-"""Opens connections: directly, to a unix socket, or through a proxy; with TLS if the endpoint requires TLS."""
+"""Opens connections: directly, to a unix socket, through a command or a proxy; with TLS if the endpoint has TLS."""
 
 import asyncio
 import os
@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from setpoint.client.http.endpoint import Endpoint, Proxy
 from setpoint.client.transport import TransportError
@@ -26,7 +26,22 @@ _SOCKS_REFUSALS = {
     8: "address type not supported",
 }
 
-P = TypeVar("P", bound=asyncio.Protocol)
+
+class Dialled(asyncio.Protocol):
+    """A protocol that knows its transport."""
+
+    _transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def abandon(self) -> None:
+        """Closes the connection at once, if there is one. asyncio alone would wait for the server's end of TLS."""
+        if hasattr(self, "_transport"):
+            self._transport.abort()
+
+
+P = TypeVar("P", bound=Dialled)
 
 
 def reason_of(error: OSError) -> str:
@@ -40,18 +55,24 @@ def reason_of(error: OSError) -> str:
 async def dial(endpoint: Endpoint, factory: Callable[[], P]) -> P:
     """Opens a new connection with the protocol that `factory` creates. Raises OSError, and TransportError if a proxy
     refuses."""
-    loop = asyncio.get_running_loop()
     name = (endpoint.server_name or endpoint.host) if endpoint.tls is not None else None
-    if endpoint.unix:
-        _, connection = await loop.create_unix_connection(
-            factory, endpoint.unix, ssl=endpoint.tls, server_hostname=name
-        )
-        return connection
+    if endpoint.command:
+        from setpoint.client.http.command_dial import dial_command  # few clients need it: others start sooner
+
+        return await dial_command(endpoint.command, factory)
     if endpoint.proxy is not None:
         return await _dial_through(endpoint.proxy, endpoint, name, factory)
-    transport, connection = await loop.create_connection(
-        factory, endpoint.host, endpoint.port, ssl=endpoint.tls, server_hostname=name
-    )
+    loop, connection = asyncio.get_running_loop(), factory()
+    try:
+        if endpoint.unix:
+            await loop.create_unix_connection(lambda: connection, endpoint.unix, ssl=endpoint.tls, server_hostname=name)
+            return connection
+        transport, _ = await loop.create_connection(
+            lambda: connection, endpoint.host, endpoint.port, ssl=endpoint.tls, server_hostname=name
+        )
+    except BaseException:  # such as a cancelled request
+        connection.abandon()
+        raise
     _keep_alive(transport)
     return connection
 

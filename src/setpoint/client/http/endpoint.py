@@ -1,5 +1,6 @@
 """The address of an API server, and the options for connecting to that address."""
 
+import shlex
 import ssl
 from base64 import b64encode
 from typing import Literal, NamedTuple
@@ -41,6 +42,8 @@ class Endpoint(NamedTuple):
     proxy: Proxy | None = None
     # The path of a unix socket, used instead of host and port.
     unix: str = ""
+    # The command with standard streams that carry a connection, used instead of host and port.
+    command: tuple[str, ...] = ()
 
     @property
     def authority(self) -> str:
@@ -52,6 +55,8 @@ class Endpoint(NamedTuple):
     def __str__(self) -> str:
         if self.unix:
             return f"unix:{self.unix}"
+        if self.command:
+            return f"{self.host} (through `{shlex.join(self.command)}`)"
         return f"{'https' if self.tls is not None else 'http'}://{self.authority}{self.prefix}"
 
 

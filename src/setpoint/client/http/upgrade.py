@@ -2,27 +2,23 @@
 refusals, and waiting for more bytes."""
 
 import asyncio
-from typing import cast
 
 from setpoint.client.http.connection import MAX_HEAD_BYTES
+from setpoint.client.http.dial import Dialled
 from setpoint.client.transport import Answer, TransportError
 
 _MAX_REFUSAL_BYTES = 1 << 20
 
 
-class Upgrade(asyncio.Protocol):
+class Upgrade(Dialled):
     """A connection for one request. `_received` holds the received, unread bytes."""
 
     def __init__(self) -> None:
-        self._transport: asyncio.Transport
         self._received = bytearray()
         self._ended = False
         self._more: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
 
     def pause_writing(self) -> None:
         self._writable.clear()

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Protocol, cast
 
+from setpoint.client.request_priority import RequestPriority
 from setpoint.objects.errors import APIError, InternalError, Timeout
 from setpoint.server.edge import websocket
 from setpoint.server.edge.http_response import (
@@ -32,6 +33,7 @@ from setpoint.server.edge.limits import PIECE_BYTES, Limits
 from setpoint.server.edge.request_head import Read
 from setpoint.server.edge.request_reader import RequestReader
 from setpoint.server.edge.stream_sink import StreamSink
+from setpoint.server.handshake import PROTOCOL, Offer, offered
 from setpoint.server.message import Peer, Request, RequestHandler, Response, Seat, Stream
 from setpoint.server.verbs.read_fast_path import MOMENT, Repeat
 
@@ -57,6 +59,7 @@ class ConnectionOwner(Protocol):
 
     handler: RequestHandler
     repeat: Callable[[Request], Awaitable[Repeat | None]] | None
+    priority: RequestPriority | None
     limits: Limits
     loop: asyncio.AbstractEventLoop
 
@@ -80,6 +83,7 @@ class ServerConnection(asyncio.Protocol):
         "_disconnected",
         "_ending",
         "_ignores_input",
+        "_is_closed",
         "_is_reading_paused",
         "_limits",
         "_listener",
@@ -123,6 +127,7 @@ class ServerConnection(asyncio.Protocol):
         # A deaf connection reads no more; an ending one answers the requests that have been read.
         self._ignores_input = False
         self._ending = False
+        self._is_closed = False
         self._lost = False
         self._disconnected = asyncio.Event()
         self._writable = asyncio.Event()
@@ -134,7 +139,7 @@ class ServerConnection(asyncio.Protocol):
         self._seat: Seat | None = None
         self._unwritten = 0
         # The WebSocket handshake that the client offers, and the destination of a stream.
-        self._offer: websocket.Offer | None = None
+        self._offer: Offer | None = None
         self._sink: StreamSink | None = None
 
     # Called by the transport.
@@ -218,7 +223,7 @@ class ServerConnection(asyncio.Protocol):
         self, method: str, target: str, headers: dict[str, str], body: bytes, keep_alive: bool, modern: bool
     ) -> None:
         if "upgrade" in headers:
-            offer = self._offer = websocket.offered(headers)
+            offer = self._offer = offered(headers)
             if offer is not None and offer.token and "authorization" not in headers:
                 headers["authorization"] = f"Bearer {offer.token}"
         path, _, query = (target if target.startswith("/") else _origin_form(target)).partition("?")
@@ -243,6 +248,8 @@ class ServerConnection(asyncio.Protocol):
         body = found.repeat.read(name)
         if body is None:
             return False
+        if self._listener.priority is not None:
+            self._listener.priority.answered()
         audit_id = found.repeat.audit_id()
         top = f"{found.start}{self._listener.date_line()}Audit-Id: {audit_id}\r\nContent-Length: {len(body)}\r\n\r\n"
         self._transport.write(top.encode("ascii") + body)
@@ -266,6 +273,8 @@ class ServerConnection(asyncio.Protocol):
 
     def _enqueue(self, request: Request | APIError, keep_alive: bool, modern: bool) -> None:
         self._pipeline.append((request, keep_alive, modern))
+        if self._listener.priority is not None:
+            self._listener.priority.received()
         if self._busy:
             return
         self._busy = True
@@ -311,6 +320,8 @@ class ServerConnection(asyncio.Protocol):
             except Exception:
                 _log.exception("%s %s failed", request.method, request.path)
                 response = refusal(InternalError.of(_CRASHED))
+            if self._listener.priority is not None:
+                self._listener.priority.answered()
             if self._transport.is_closing():
                 return None
             keep_alive = keep_alive and not (self._ending and not pipeline)
@@ -389,7 +400,7 @@ class ServerConnection(asyncio.Protocol):
         offer, sink = self._offer, self._sink
         is_websocket = offer is not None and sink is not None
         if offer is not None and sink is not None:
-            chosen = dict(response.headers).get(websocket.PROTOCOL, offer.protocols[0] if offer.protocols else "")
+            chosen = dict(response.headers).get(PROTOCOL, offer.protocols[0] if offer.protocols else "")
             self._transport.write(websocket.accepted(offer, chosen))
         else:
             framing = CHUNKED if modern else UNTIL_CLOSED
@@ -472,7 +483,14 @@ class ServerConnection(asyncio.Protocol):
         """Closes after the client has read all written bytes; the sweep enforces a time limit."""
         if not self._lost:
             self.deadline = self._loop.time() + self._limits.stalled_seconds
+            self._is_closed = True
             self._transport.close()
+
+    def skip_farewell(self) -> None:
+        """Aborts a closed connection whose bytes are all sent: only the client's part of the TLS shutdown is missing,
+        which clients with idle connections send late or never."""
+        if self._is_closed and not self._lost and not self._backlog():
+            self._transport.abort()
 
     def sweep(self, now: float) -> None:
         """Ends the connection or the request if the deadline has passed."""

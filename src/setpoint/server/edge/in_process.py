@@ -6,17 +6,25 @@ connection.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
-from setpoint.client.transport import Answer, Call, NoAnswerInTime, Stream, TransportError
+from setpoint.client.transport import Answer, Call, NoAnswerInTime, Refused, Socket, Stream, TransportError
+from setpoint.server.handshake import PROTOCOL
 from setpoint.server.message import LISTED, Frame, Peer, Request, RequestHandler, Response
 from setpoint.server.message import Stream as ServedStream
 
 # The number of unread bytes at which a reader counts as too slow, and at which a writer waits in `drain`.
 _TOO_MUCH, _MUCH = 64 << 20, 1 << 20
 _PEER = Peer("in process", in_process=True)
+# The headers by which the server recognizes a request for a WebSocket; the key has no meaning without a connection.
+_HANDSHAKE = {
+    "connection": "Upgrade",
+    "upgrade": "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
 
 
 class LocalTransport:
@@ -55,10 +63,27 @@ class LocalTransport:
             yield _CompleteStream(_answer(response, whole), whole if response.status < 300 else b"")
             return
         pipe = _Pipe(_answer(response, b""))
+        async with self._running(pipe, body):
+            yield pipe
+
+    @asynccontextmanager
+    async def socket(self, call: Call, protocols: Sequence[str]) -> AsyncIterator[Socket]:
+        headers = {**call.headers, **_HANDSHAKE, "sec-websocket-protocol": ", ".join(protocols)}
+        response = await self._respond(call._replace(headers=headers))
+        body = response.body
+        if isinstance(body, bytes | list):
+            raise Refused(_answer(response, body if isinstance(body, bytes) else b"".join(body)))
+        pipe = _DuplexPipe(_answer(response, b""))
+        async with self._running(pipe, body):
+            yield _LocalSocket(pipe, dict(response.headers).get(PROTOCOL, ""))
+
+    @asynccontextmanager
+    async def _running(self, pipe: "_Pipe", body: ServedStream) -> AsyncIterator[None]:
+        """Runs the stream of the server into a pipe."""
         self._open.add(pipe)
         running = asyncio.ensure_future(pipe.run(body))
         try:
-            yield pipe
+            yield
         finally:
             self._open.discard(pipe)
             pipe.close()
@@ -190,6 +215,56 @@ class _Pipe:
         self._is_closed.set()
         _wake(self._less)
         _wake(self._more)
+
+
+class _DuplexPipe(_Pipe):
+    """A pipe in both directions: every piece is a message (`DuplexSink`)."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer)
+        self._on_message: Callable[[bytes], None] | None = None
+        # Set while the server receives.
+        self._receives = asyncio.Event()
+
+    def listen(self, on_message: Callable[[bytes], None]) -> bool:
+        self._on_message = on_message
+        self._receives.set()
+        return True
+
+    def pause_reading(self, is_paused: bool) -> None:
+        if is_paused:
+            self._receives.clear()
+        else:
+            self._receives.set()
+
+    def close(self) -> None:
+        super().close()
+        self._receives.set()
+
+    async def send(self, message: bytes) -> None:
+        """Passes a message to the server, once the server receives."""
+        await self._receives.wait()
+        if self._ended or self.closed or self._on_message is None:
+            raise TransportError("the WebSocket is closed", sent=False)
+        self._on_message(message)
+
+
+class _LocalSocket:
+    """The client's side of a WebSocket without a connection."""
+
+    def __init__(self, pipe: _DuplexPipe, protocol: str) -> None:
+        self.protocol = protocol
+        self._pipe = pipe
+        self._pieces = aiter(pipe)
+
+    async def send(self, message: bytes) -> None:
+        await self._pipe.send(message)
+
+    async def receive(self) -> bytes | None:
+        return await anext(self._pieces, None)
+
+    async def close(self) -> None:
+        self._pipe.close()
 
 
 def _wake(waiting: "asyncio.Future[None] | None") -> None:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from setpoint.client.request_priority import RequestPriority
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import ServiceUnavailable
 from setpoint.server.edge.connection import ServerConnection
@@ -22,6 +23,8 @@ from setpoint.server.verbs.read_fast_path import Repeat
 
 _BACKLOG = 1024
 _DATE_SECONDS = 0.25
+# The time for clients to answer the end of TLS when the server shuts down.
+_FAREWELL_SECONDS = 0.1
 _FULL = f"the server has no file descriptors left for another connection: {REMEDY}"
 # The system detects a client whose machine has crashed after a minute and a half.
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
@@ -29,7 +32,7 @@ _KEEP_ALIVE = (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
 
 class Listener:
     """The edge of one server: any number of sockets in front of one handler. `repeat` returns a fast path for further
-    reads of a client, or None."""
+    reads of a client, or None. `priority` is told of requests."""
 
     def __init__(
         self,
@@ -38,9 +41,11 @@ class Listener:
         limits: Limits | None = None,
         *,
         repeat: Callable[[Request], Awaitable[Repeat | None]] | None = None,
+        priority: RequestPriority | None = None,
     ) -> None:
         self.handler = handler
         self.repeat = repeat
+        self.priority = priority
         self.limits = limits or Limits()
         self.connections: set[ServerConnection] = set()
         self.descriptors = Descriptors()
@@ -106,9 +111,12 @@ class Listener:
                 os.unlink(path)
         for connection in tuple(self.connections):
             connection.end()
-        if self.connections:
+        deadline = self.loop.time() + grace
+        while self.connections and (left := deadline - self.loop.time()) > 0:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._empty.wait(), grace)
+                await asyncio.wait_for(self._empty.wait(), min(left, _FAREWELL_SECONDS))
+            for connection in tuple(self.connections):
+                connection.skip_farewell()
         for connection in tuple(self.connections):
             connection.abort()
         if self.connections:

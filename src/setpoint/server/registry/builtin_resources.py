@@ -12,7 +12,7 @@ from setpoint.objects.errors import BadRequest
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
-from setpoint.server.registry import kinds
+from setpoint.server.registry import kinds, metrics_resources
 from setpoint.server.registry.builtin_shape import shape_of
 from setpoint.server.registry.resource import ALL_VERBS, CREATE_ONLY, Resource, Subresource
 from setpoint.server.registry.storage import Storage
@@ -175,7 +175,7 @@ def resources() -> list[Resource]:
     """Returns new built-in resources for a server, in the order of discovery."""
     families: dict[str, dict[str, Resource]] = {}
     found: list[Resource] = []
-    for template in _templates():
+    for template in (*_templates(), *metrics_resources.templates()):
         family = families.setdefault(template.storage.prefix, {})
         resource = family[template.api_version] = template.for_server(family)
         found.append(resource)

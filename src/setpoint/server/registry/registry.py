@@ -85,11 +85,16 @@ class Registry:
     def resource(self, group: str, version: str, plural: str) -> Resource | None:
         """Returns the resource that is served at `/apis/{group}/{version}/{plural}`, or None."""
         place = (group, version, plural)
-        return self._builtin.get(place) or self._custom.get(place)
+        found = self._builtin.get(place)
+        if found is None or found.is_replaceable:
+            return self._custom.get(place) or found
+        return found
 
     def __iter__(self) -> Iterator[Resource]:
         """All resources in the order of discovery: the built-in ones, then the groups of definitions by name."""
-        yield from self.builtin
+        for resource in self.builtin:
+            if not (resource.is_replaceable and _place(resource) in self._custom):
+                yield resource
         yield from sorted(self.custom, key=lambda found: (found.group, version_priority(found.version), found.resource))
 
     @cached_property

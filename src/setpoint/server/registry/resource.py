@@ -90,6 +90,9 @@ class Resource:
     # The versions that share the storage, including this one, by `apiVersion`. Filled once all of them exist.
     family: "dict[str, Resource]" = field(default_factory=dict, repr=False)
     deprecation_warning: str = ""
+    # True for a built-in resource that kube-apiserver does not have: a definition of the same resource replaces this
+    # one.
+    is_replaceable: bool = False
     # The field managers of the endpoints, by subresource, created on first use. They belong to one server.
     field_managers: dict[str, FieldManager] = field(default_factory=dict, repr=False)
     # Caches of higher layers, which end with the resource. The admission plugins for its writes, by phase and

@@ -7,6 +7,7 @@ namespace, which some kinds support, need the whole object.
 
 from collections.abc import Callable, Iterable
 
+from setpoint.merge.updater import same_version
 from setpoint.objects import fields, labels
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
@@ -48,11 +49,15 @@ class ObjectSelector:
             for field, value, equals in requirements
             if field not in (NAME, NAMESPACE)
         ]
+        # A label that every match has; None if there is none, or if a conversion may change the labels.
+        is_stored = resource.fetch is None and (resource.crd is None or resource.convert is same_version)
+        self.required_label = next(iter(label_selector.required().items()), None) if is_stored else None
         name = field_selector.exact(NAME)
         namespace = namespace or field_selector.exact(NAMESPACE) or ""
-        # The only key that can match, if there is one; and the prefix of all keys that can match.
+        # The only key that can match, if there is one; the prefix of all keys that can match; and the prefix of the
+        # collection, to which a continue token is relative. A field selector may reduce the collection to a namespace.
         self.key: str | None = None
-        self.prefix = resource.storage.scope(namespace)
+        self.prefix = self.scope = resource.storage.scope(namespace)
         if name and (namespace or not resource.namespaced):
             self.key = self.prefix = resource.storage.key(namespace, name)
 

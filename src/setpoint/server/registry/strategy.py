@@ -91,6 +91,8 @@ class Strategy:
     status_fields: ClassVar[Sequence[str]] = ("status",)
     # The subresources that write the status fields.
     status_endpoints: ClassVar[Sequence[str]] = ("status",)
+    # The subresources whose `prepare_for_update` restores the status fields.
+    prepares_status: ClassVar[Sequence[str]] = ()
     # True if a new object keeps the status that the client sent.
     creates_with_status: ClassVar[bool] = False
     # True if labels, annotations, finalizers and the like can be changed through /status, as for the older kinds.

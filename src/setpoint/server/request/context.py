@@ -7,6 +7,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import parse_qs
 
+from setpoint.client.request_priority import RequestPriority, request_priority
+from setpoint.node.functions import NodeAgents
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Timeout
 from setpoint.objects.field import FieldError
@@ -30,6 +32,8 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.server.watch.history_window import HistoryWindow
 from setpoint.server.watch.revision_times import Moments
+from setpoint.server.watch.starts import StartTurns
+from setpoint.store.cached import TermIndexes
 from setpoint.store.contract import Expect, Item, Store, Write
 
 if TYPE_CHECKING:
@@ -89,6 +93,10 @@ class Services:
     service_cidr: str = SERVICE_CIDR
     # Resolves the services that webhooks refer to.
     resolver: ServiceResolver = field(default_factory=ServiceResolver, repr=False)
+    # The agents of nodes, which have the logs, processes and usage of pods.
+    nodes: NodeAgents = field(default_factory=NodeAgents, repr=False)
+    # Divides the starts of watches among turns of the event loop.
+    starts: StartTurns = field(default_factory=StartTurns, repr=False)
     # The open watches.
     watches: set[ProgressReporter] = field(default_factory=set, repr=False)
     # Counts the usage of quotas; None if quotas are not counted.
@@ -99,10 +107,14 @@ class Services:
     event_ttl_seconds: float = EVENT_SECONDS
     # Creates and serves copies of the control plane; None if this server has none.
     forks: ForkHost | None = field(default=None, repr=False)
+    # The objects in memory by their labels; None if the store has no objects in memory.
+    label_indexes: TermIndexes | None = field(default=None, repr=False)
     # The reason why the server makes no outbound calls; empty if the server makes them.
     offline: str = ""
     # Returns True for the resources that other processes can use; None if all.
     shows: Callable[[Resource], bool] | None = field(default=None, repr=False)
+    # The priority of requests over the reconciles of controllers in this process; None in virtual time.
+    priority: RequestPriority | None = field(init=False, repr=False)
     views: Views = field(init=False, repr=False)
     # Runs long synchronous work in a thread.
     offload: Offload = field(init=False, repr=False)
@@ -111,6 +123,7 @@ class Services:
 
     def __post_init__(self) -> None:
         self.components.setdefault("etcd-0", self.check_store)
+        self.priority = request_priority(self.clock)
         self.views = Views(self)
         self.offload = Offload(self.clock)
         self.blocking_functions = Offload(self.clock, FUNCTION_THREADS, computes=False)
@@ -152,7 +165,19 @@ class Services:
 
         metrics = CallMetrics()
         self.measured.append(metrics)
-        return WebhookClient(Client(self.clock, offline=self.offline, metrics=metrics), self.resolver)
+        client = Client(self.clock, offline=self.offline, metrics=metrics)
+        return WebhookClient(client, self.resolver, self._explain_service)
+
+    async def _explain_service(self, namespace: str, name: str) -> str:
+        """Returns the reason for which a stored Service has no address: its pods are not reachable. Empty otherwise."""
+        reason, services = self.nodes.unreachable(), self.registry.resource("", "v1", "services")
+        if not reason or services is None or await self.store.get(services.storage.key(namespace, name)) is None:
+            return ""
+        place = f"{namespace}/{name}"
+        return (
+            f'service "{name}" has no address: {reason}. Run the webhook as a process, and redirect the service with '
+            f"--webhook-service {place}=HOST:PORT"
+        )
 
     @cached_property
     def webhook_metrics(self) -> "WebhookMetrics":
@@ -173,6 +198,8 @@ class Services:
         self.views.close()
         self.offload.close()
         self.blocking_functions.close()
+        if self.label_indexes is not None:
+            self.label_indexes.close()
         if self.ledger is not None:
             self.ledger.close()
         if "webhooks" in self.__dict__:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from setpoint.server.request.context import Context
+from setpoint.store.cached import NotHeld
 from setpoint.store.contract import Item, Page, Store, TooLate
 
 # The number of objects that one slice reads from memory, or compares with a selector: some tenths of a millisecond.
@@ -20,7 +21,10 @@ _ATTEMPTS = 3
 
 @runtime_checkable
 class Scanning(Protocol):
-    """A store that reads a part of a range at a revision without counting the rest of it."""
+    """A store that reads a part of a range at a revision from memory, without counting the rest of the range."""
+
+    async def holds(self, prefix: str) -> bool:
+        """Returns True if the objects with a prefix are in memory."""
 
     def scan(self, prefix: str, after: str, limit: int, at: int | None) -> Sequence[Item]: ...
 
@@ -46,7 +50,7 @@ async def ranged(
     if context.seat is not None and not scope:
         # Waits before reading, so that a waiting request holds no objects in memory.
         await context.seat.expect(prefix, limit)
-    if not isinstance(store, Scanning) or 0 < limit <= READ:
+    if not isinstance(store, Scanning) or 0 < limit <= READ or not await store.holds(prefix):
         page = await store.range(prefix, after, limit, at)
     else:
         page = await _scanned(context, store, prefix, after, limit, at)
@@ -55,6 +59,20 @@ async def ranged(
         total = len(page.items) + page.remaining if not after else 0
         context.seat.scanned(scope or prefix, len(page.items), size, total)
     return page
+
+
+async def labelled(context: Context, prefix: str, label: tuple[str, str] | None) -> Page | None:
+    """Reads the objects with a label from an index, at the current revision. Returns None if the index does not have
+    them: the caller then reads all objects."""
+    indexes = context.services.label_indexes
+    if indexes is None or label is None:
+        return None
+    found = await indexes.select(prefix, *label)
+    if found is None:
+        return None
+    if context.seat is not None:
+        context.seat.scanned(prefix, len(found.items), await weighed(context, found.items))
+    return Page(found.items, found.revision, 0)
 
 
 async def weighed(context: Context, items: Sequence[Item]) -> int:
@@ -81,6 +99,8 @@ async def _scanned(context: Context, store: Store, prefix: str, after: str, limi
                     return Page(items, revision, 0)
                 await context.pause()
             last = await store.range(prefix, items[-1].key, 1, revision)
+        except NotHeld:
+            break
         except TooLate:
             if at is not None:
                 raise

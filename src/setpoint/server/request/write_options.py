@@ -92,3 +92,8 @@ def validate_dry_run(values: Sequence[str]) -> list[FieldError]:
 def truth(text: str) -> bool:
     """Returns the value of a flag in the query: true unless `false` or `0`."""
     return text not in ("false", "0")
+
+
+def is_requested(context: Context, parameter: str) -> bool:
+    """Returns True if a parameter of the request is true."""
+    return parameter in context.query and truth(context.query[parameter][-1])

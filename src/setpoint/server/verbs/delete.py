@@ -84,7 +84,7 @@ async def delete_object(
         if item is None:
             raise NotFound.of(resource.group_resource, name)
         tree = await context.decoded(resource, item)
-        check_preconditions(resource, name, options, tree)
+        check_preconditions(resource, name, options, tree, of_collection=requested_name == "")
         if not admitted:
             operation.old = tree
             await admission.mutate(context, operation)
@@ -95,10 +95,13 @@ async def delete_object(
             item = failed.actual
 
 
-def check_preconditions(resource: Resource, name: str, options: DeleteOptions, tree: Object) -> None:
-    """Raises Conflict if an object does not have the uid or the resourceVersion that the options demand."""
+def check_preconditions(
+    resource: Resource, name: str, options: DeleteOptions, tree: Object, *, of_collection: bool = False
+) -> None:
+    """Raises Conflict if an object does not have the uid or the resourceVersion that the options demand. A kind's own
+    text applies to the delete of one object, not of a collection."""
     uid, version = meta.uid(tree), meta.resource_version(tree)
-    if own := resource.strategy.precondition_text:
+    if (own := resource.strategy.precondition_text) and not of_collection:
         for name_of, wanted, found in (
             ("UID", options.uid, uid),
             ("ResourceVersion", options.resource_version, version),
@@ -242,11 +245,19 @@ async def _store(context: Context, resource: Resource, item: Item, tree: Object,
     """Stores an object that is marked for deletion."""
     value = await resource.encoded(tree)
     revision = item.revision
-    if not options.dry_run and value != item.value:
+    if not options.dry_run and not await _is_stored(context, resource, item, value):
         write = Write(item.key, value, item.revision, context.services.ttl(resource))
         revision = await context.services.persist(resource, write, context.actor(), context.cause, item=item, new=tree)
         await context.services.after_write(context, resource, tree)
     return Deleted(tree, resource.encoding.render(resource.encoding.encode(tree), revision), False)
+
+
+async def _is_stored(context: Context, resource: Resource, item: Item, value: bytes) -> bool:
+    """Returns True if a value equals the stored one. The conversion to another version and back may add defaults, which
+    are no change."""
+    if value == item.value or resource.shows(item.value, item.revision):
+        return value == item.value
+    return value == await resource.encoded(await context.decoded(resource, item))
 
 
 async def _remove(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:

@@ -1,5 +1,6 @@
 """PATCH: JSON patch, merge patch, strategic merge patch, or server-side apply."""
 
+import re
 from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
@@ -54,6 +55,8 @@ APPLY = "application/apply-patch+yaml"
 _PATCHES = frozenset((JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY))
 
 _INTEGERS = float(1 << 63)
+# Occurs in every text of JSON that contains a number with a fraction or an exponent.
+_FLOAT = re.compile(rb"(?:^|[\s:,\[])-?[0-9]+[.eE]")
 
 
 async def patch(context: Context, resource: Resource) -> Response:
@@ -137,7 +140,7 @@ def _read_patch(context: Context, resource: Resource, media_type: str, options: 
             apply_again=lambda live: mergepatch.apply(live, codec.decode(body), strict=strict),
         )
     schema = resource.strategy.patch_schema or _patch_schemas()[f"#/definitions/{resource.definition}"]
-    whole = _with_integers(tree)
+    whole = _with_integers(tree) if _FLOAT.search(body) else tree
     return Patch(
         lambda live: strategic.merge(live, whole, schema),
         repeated,
@@ -369,15 +372,7 @@ def _invalid_patch(shown: str, why: str) -> Invalid:
 async def _apply(context: Context, resource: Resource, options: WriteOptions) -> Written:
     """Server-side apply: merges the configuration into the object, or creates the object."""
     info = context.info
-    try:
-        config, repeated = await read_configuration(context, options)
-    except BadRequest as error:
-        key = resource.storage.key(info.namespace, info.name)
-        is_late = not error.message.startswith("error encoding patch")
-        if info.subresource and is_late and await context.services.store.get(key) is None:
-            # The configuration is decoded when the object is known to exist.
-            raise NotFound.of(resource.group_resource, info.name) from None
-        raise
+    config, repeated = await read_configuration(context, resource, options)
     body = context.request.body
     if b"[]" in body or b"{}" in body or b"selfLink" in body:
         # A copy, because the values of the configuration become part of the object, and are changed there.
@@ -468,8 +463,21 @@ def _plain_json(body: bytes) -> Object | None:
     return found
 
 
-async def read_configuration(context: Context, options: WriteOptions) -> tuple[Object, list[str]]:
-    """Returns the configuration of an apply, and its duplicate keys."""
+async def read_configuration(context: Context, resource: Resource, options: WriteOptions) -> tuple[Object, list[str]]:
+    """Returns the configuration of an apply, and its duplicate keys. Raises NotFound before an error about the
+    configuration if the request is for a subresource of an object that does not exist: kube-apiserver decodes the
+    configuration when the object is known to exist."""
+    try:
+        return await _read_configuration(context, options)
+    except BadRequest as error:
+        key = resource.storage.key(context.info.namespace, context.info.name)
+        is_late = not error.message.startswith("error encoding patch")
+        if context.info.subresource and is_late and await context.services.store.get(key) is None:
+            raise NotFound.of(resource.group_resource, context.info.name) from None
+        raise
+
+
+async def _read_configuration(context: Context, options: WriteOptions) -> tuple[Object, list[str]]:
     body = context.request.body
     plain = _plain_json(body) if len(body) < LEAST else await context.in_thread(partial(_plain_json, body))
     if plain is not None:

@@ -1,4 +1,4 @@
-"""Subresources of pods: binding, eviction, and those that require a node."""
+"""Subresources of pods: binding and eviction."""
 
 from collections.abc import Callable
 
@@ -22,11 +22,10 @@ from setpoint.server.codec.delete_options import DeleteOptions, from_tree
 from setpoint.server.codec.request_body import create_options
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
-from setpoint.server.ports import CONNECT, Operation
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.strategy import Strategy
 from setpoint.server.request.context import Context
-from setpoint.server.request.write_options import WriteOptions, truth
+from setpoint.server.request.write_options import WriteOptions
 from setpoint.server.verbs.create_only import admitted, posted_resource, read_posted
 from setpoint.server.verbs.delete import check_preconditions, delete_object
 from setpoint.server.verbs.get import read
@@ -43,8 +42,6 @@ _EVICTED: Object = {
 }
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 _SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-# Parameters of CONNECT that are not plain text.
-_FLAGS, _LISTS = frozenset(("stdin", "stdout", "stderr", "tty")), frozenset(("command", "ports"))
 _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
@@ -198,21 +195,46 @@ async def _spend_budget(context: Context, pod: Object, options: DeleteOptions) -
     if not covering:
         return
     budget = covering[0]
-    status = budget.get("status") or {}
-    if status.get("disruptionsAllowed", 0) <= 0:
-        needed, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-        why = f"The disruption budget {meta.name(budget)} needs {needed} healthy pods and has {healthy} currently"
-        error = TooManyRequests.of(_VIOLATES, retry_after_seconds=0)
-        error.causes = (StatusCause("DisruptionBudget", why),)
-        raise error
+    if _is_free_of_charge(budget, pod):
+        return
 
     def spent(tree: Object) -> Object:
-        found = tree.setdefault("status", {})
-        found["disruptionsAllowed"] = found.get("disruptionsAllowed", 0) - 1
+        _check_budget(tree)
+        found = tree["status"]
+        found["disruptionsAllowed"] -= 1
+        # The controller of budgets does not count the pod as healthy while its deletion is under way.
+        now = format_time(context.services.clock.now())
+        found["disruptedPods"] = {**(found.get("disruptedPods") or {}), meta.name(pod): now}
         return tree
 
     write = WriteOptions("kube-apiserver", options.dry_run)
     await update_object(context, budgets, meta.name(budget), spent, write, subresource="status")
+
+
+def _is_free_of_charge(budget: Object, pod: Object) -> bool:
+    """Returns True for a pod that is not ready and whose eviction disrupts no application."""
+    if conditions.is_true((pod.get("status") or {}).get("conditions") or [], "Ready"):
+        return False
+    status = budget.get("status") or {}
+    needed: int = status.get("desiredHealthy", 0)
+    always: bool = budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+    healthy: int = status.get("currentHealthy", 0)
+    return always or healthy >= needed > 0
+
+
+def _check_budget(budget: Object) -> None:
+    """Raises TooManyRequests for an exhausted budget, and for a status that is older than the budget."""
+    status, name = budget.get("status") or {}, meta.name(budget)
+    if status.get("observedGeneration", 0) < meta.generation(budget):
+        seconds, why = 10, f"The disruption budget {name} is still being processed by the server."
+    elif status.get("disruptionsAllowed", 0) <= 0:
+        needed, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        seconds, why = 0, f"The disruption budget {name} needs {needed} healthy pods and has {healthy} currently"
+    else:
+        return
+    error = TooManyRequests.of(_VIOLATES, retry_after_seconds=seconds)
+    error.causes = (StatusCause("DisruptionBudget", why),)
+    raise error
 
 
 def _covers(budget: Object, pod: Object) -> bool:
@@ -220,37 +242,3 @@ def _covers(budget: Object, pod: Object) -> bool:
     if selector is None:
         return False
     return labels.from_object(selector).matches(meta.labels(pod))
-
-
-async def connect(context: Context, resource: Resource) -> Response:
-    """Runs admission for exec, attach, port-forward and proxy, which then fail because there is no node."""
-    info, admission = context.info, context.services.admission
-    operation = Operation(
-        CONNECT, resource, info.namespace, info.name, info.subresource, _connect_options(context, resource), None
-    )
-    await admission.mutate(context, operation)
-    await admission.validate(context, operation)
-    return await _need_node(context, resource)
-
-
-def _connect_options(context: Context, resource: Resource) -> Object:
-    """Returns the options of the URL as an object."""
-    kind = resource.kind_at(context.info.subresource)
-    found: Object = {"kind": kind.kind, "apiVersion": kind.api_version}
-    for name, values in context.query.items():
-        if name in _FLAGS:
-            found[name] = truth(values[0])
-        elif name in _LISTS:
-            found[name] = [int(value) if value.isdecimal() else value for value in values]
-        elif name in ("container", "path"):
-            found[name] = values[0]
-    if context.info.subresource == "proxy" and context.info.subpath:
-        found["path"] = "/".join(("", *context.info.subpath))
-    return found
-
-
-async def _need_node(context: Context, resource: Resource) -> Response:
-    """Raises BadRequest for exec, attach, port-forward and proxy, which only a node can serve."""
-    await read(context, resource)
-    name = context.info.name
-    raise BadRequest(f"{resource.singular} {name} does not have a host assigned")

@@ -118,7 +118,7 @@ async def patch_scale(context: Context, resource: Resource) -> Response:
     options = write_options(context, "PatchOptions", apply=given == APPLY)
     manager = _field_manager(context.services.clock)
     if given == APPLY:
-        config, repeated = await read_configuration(context, options)
+        config, repeated = await read_configuration(context, resource, options)
 
         def changed(scale: Object) -> Object:
             tree = manager.apply(scale, config, options.field_manager, force=options.force)

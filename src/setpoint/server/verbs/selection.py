@@ -12,7 +12,7 @@ from setpoint.server.request import continuation
 from setpoint.server.request.context import Context
 from setpoint.server.request.continuation import NEWEST, Position
 from setpoint.server.request.list_options import EXACT, ListOptions, list_options
-from setpoint.server.request.slices import COMPARED, ranged
+from setpoint.server.request.slices import COMPARED, labelled, ranged
 from setpoint.server.watch import freshness
 from setpoint.store.contract import Item, Store, TooEarly, TooLate
 
@@ -33,7 +33,7 @@ async def select(context: Context, resource: Resource) -> ObjectPage:
     options = await list_options(context)
     selector = ObjectSelector(resource, context.info.namespace, options.label_selector, options.field_selector)
     store = context.services.store
-    scope = resource.storage.scope(context.info.namespace)
+    scope = selector.scope
     start = await _start(context, resource, options, scope, named=selector.key is not None)
     try:
         if selector.key is not None:
@@ -113,8 +113,11 @@ async def _select_matching(
     would require reading them."""
     at, after, limit = start
     found: list[Item] = []
+    indexed = None
+    if at is None and not after:
+        indexed = await labelled(context, selector.prefix, selector.required_label)
     while True:
-        page = await ranged(context, selector.prefix, after, max(limit, _CHUNK) if limit else 0, at, scope)
+        page = indexed or await ranged(context, selector.prefix, after, max(limit, _CHUNK) if limit else 0, at, scope)
         held = () if resource.fetch is None else await resource.prepare(selector.unread(page.items))
         for place, item in enumerate(page.items):
             if place and place % COMPARED == 0:

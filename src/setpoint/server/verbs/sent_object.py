@@ -86,10 +86,11 @@ def _with_empty(value: Json, sent: Json, kind: Type, is_whole: bool, is_item: bo
         if name not in value:
             if is_item and (given == [] or (given == {} and isinstance(inner, MapType) and not inner.fields)):
                 found[name] = given
+        elif type(given) is dict or type(given) is list:
+            if (new := _with_empty(value[name], given, inner, is_whole or kind.atomic, is_item)) is not value[name]:
+                found[name] = new
         elif is_item and given != value[name] and has_fraction(given):
             found[name] = given
-        elif (new := _with_empty(value[name], given, inner, is_whole or kind.atomic, is_item)) is not value[name]:
-            found[name] = new
     return {**value, **found} if found else value
 
 

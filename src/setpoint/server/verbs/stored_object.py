@@ -63,7 +63,7 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
     if "status" in resource.subresources:
         if subresource in strategy.status_endpoints:
             _keep_all_but_status(resource, new, old)
-        else:
+        elif subresource not in strategy.prepares_status:
             for field in strategy.status_fields:
                 restore_field(new, old, field)
     if strategy.pod_spec:

@@ -7,8 +7,9 @@ the kind decides on the fields that each of them may change.
 from collections.abc import Mapping
 
 from setpoint.server.request.extension import Verb
+from setpoint.server.verbs.connect import connect
 from setpoint.server.verbs.pod_log import pod_log
-from setpoint.server.verbs.pods import bind, connect, evict
+from setpoint.server.verbs.pods import bind, evict
 from setpoint.server.verbs.scale import get_scale, patch_scale, update_scale
 from setpoint.server.verbs.token_request import issue_token
 

@@ -24,11 +24,12 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.selectors import NAME, ObjectSelector
 from setpoint.server.request.context import Context
 from setpoint.server.request.list_options import ListOptions, list_options
-from setpoint.server.request.slices import COMPARED, TABLE_ROWS, ranged
+from setpoint.server.request.slices import COMPARED, TABLE_ROWS, labelled, ranged
 from setpoint.server.verbs.watch_forms import Form, form_of, stream_type
 from setpoint.server.watch import freshness
 from setpoint.server.watch.fanout import Fanout, prepared
 from setpoint.server.watch.frames import ADDED, DELETED, MODIFIED, kind_of
+from setpoint.server.watch.starts import SHARED_BYTES, InitialEvents
 from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -190,42 +191,85 @@ class WatchStream:
         """Sends an ADDED event for every existing object."""
         options, store, selector = self._options, self._services.store, self._selector
         await freshness.wait_for(store, self._services.clock, options.revision)
-        page = await ranged(self._context, selector.prefix)
+        await self._services.starts.next()
+        indexed = await labelled(self._context, selector.prefix, selector.required_label)
+        page = indexed or await ranged(self._context, selector.prefix)
+        is_shared = bool(self._form.name) and self._resource.fetch is None
+        starts = self._resource.changes.starts
+        # The form and the selectors determine the initial events at a revision.
+        key = (
+            self._form.name,
+            selector.prefix,
+            options.label_selector.requirements,
+            options.field_selector.requirements,
+        )
+        known = starts.get(page.revision, key) if is_shared else None
+        made = await self._encode_initial_events(page.items) if known is None else await self._send_again(known)
+        if made is None:
+            return
+        if is_shared:
+            starts.put(page.revision, key, made)
+        lines = [made.rest] if made.rest else []
+        if options.allow_bookmarks:
+            lines.append(self._bookmark(page.revision, {INITIAL_EVENTS_END: "true"}))
+            self._resource.changes.count(len(lines[-1]))
+        if lines:
+            await self._write_initial(Frame(b"".join(lines)))
+        self.reached = page.revision
+
+    async def _encode_initial_events(self, items: Sequence[Item]) -> InitialEvents | None:
+        """Sends the complete frames of the initial events. Returns all of them if other watches can share them, and
+        always the rest; None if the watch has ended."""
+        selector = self._selector
         lines: list[bytes] = []
-        size = 0
-        held = () if self._resource.fetch is None else await self._resource.prepare(selector.unread(page.items))
+        frames: list[Frame] = []
+        sizes: list[int] = []
+        size = total = 0
+        held = () if self._resource.fetch is None else await self._resource.prepare(selector.unread(items))
         step = COMPARED if self._form.name == "object" else TABLE_ROWS
-        for place, item in enumerate(page.items):
+        for place, item in enumerate(items):
             if place and place % step == 0:
                 await self._context.pause()
                 if self._over:
-                    return
+                    return None
             if self._selects and not selector.matches(item.key, item.value, item.revision):
                 continue
             if self._form.prepare is None:
-                lines.append(self._form.item(item))
+                line = self._form.item(item)
             else:
                 weight = len(item.value) * PROTOBUF_FACTOR
-                lines.append(await self._services.offloaded(partial(self._form.item, item), weight))
-            size += len(lines[-1])
+                line = await self._services.offloaded(partial(self._form.item, item), weight)
+            lines.append(line)
+            self._resource.changes.count(len(line))
+            sizes.append(len(line))
+            size += len(line)
             if size > _FRAME:
-                await self._write_lines(lines)
-                if self._over:
-                    return
+                frame = Frame(b"".join(lines))
+                total += size
                 lines, size = [], 0
+                if total <= SHARED_BYTES:
+                    frames.append(frame)
+                await self._write_initial(frame)
+                if self._over:
+                    return None
         del held
-        if options.allow_bookmarks:
-            lines.append(self._bookmark(page.revision, {INITIAL_EVENTS_END: "true"}))
-        await self._write_lines(lines)
-        self.reached = page.revision
+        return InitialEvents(frames, b"".join(lines), sizes)
 
-    async def _write_lines(self, lines: Sequence[bytes]) -> None:
+    async def _send_again(self, known: InitialEvents) -> InitialEvents | None:
+        """Sends the complete frames of the initial events of another watch. Returns None if the watch has ended."""
+        for size in known.sizes:
+            self._resource.changes.count(size)
+        for frame in known.frames:
+            await self._write_initial(frame)
+            if self._over:
+                return None
+        return known
+
+    async def _write_initial(self, frame: Frame) -> None:
         """Writes several events in one frame, because the cost per frame at the edge is higher than that of its
         content."""
-        if lines:
-            for line in lines:
-                self._resource.changes.count(len(line))
-            self._write(Frame(b"".join(lines)))
+        self._services.starts.sent(len(frame.payload))
+        self._write(frame)
         if self._pending > _BURST:
             await self._drain()
 

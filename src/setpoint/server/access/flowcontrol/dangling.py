@@ -6,7 +6,8 @@ Upstream a controller writes the condition; here the condition is written direct
 from setpoint.objects import conditions, meta
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
-from setpoint.server.access.flowcontrol.bootstrap_objects import CONSUMER, GROUP, LEVELS, SCHEMAS
+from setpoint.server.access.flowcontrol.bootstrap_objects import CONSUMER, LEVELS, SCHEMAS
+from setpoint.server.registry.kinds.flowcontrol.bootstrap_configuration import GROUP
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.store.contract import ExpectationFailed

@@ -39,6 +39,7 @@ from setpoint.server.access.flowcontrol.unsent_bytes import Unsent
 from setpoint.server.access.flowcontrol.width import MOST, WATCHES, Sizes, scope_of, width_of
 from setpoint.server.message import Response, Stream
 from setpoint.server.registry.indexes import View
+from setpoint.server.registry.kinds.flowcontrol import bootstrap_configuration
 from setpoint.server.request.context import Context, Services
 from setpoint.server.requestinfo import is_long_running
 
@@ -85,7 +86,7 @@ class Gate:
         self.unsent = Unsent(services.clock, settings.max_unsent_bytes_per_user, settings.wait_seconds)
         self.streams = Streams(settings.max_long_running, self.unsent)
         self.sizes = Sizes()
-        views, group, version = services.views, bootstrap_objects.GROUP, bootstrap_objects.VERSION
+        views, group, version = services.views, bootstrap_configuration.GROUP, bootstrap_configuration.VERSION
         self._schema_view: View[FlowSchema] = views.of(
             group, version, bootstrap_objects.SCHEMAS, flow_schema, self._note_change
         )
@@ -494,11 +495,11 @@ class Gate:
         self._schemas = sorted(schema for schema in schemas.values() if schema.level in levels)
         self._flows.clear()
         self._by_name.clear()
-        exempt = schemas[bootstrap_objects.EXEMPT]
+        exempt = schemas[bootstrap_configuration.EXEMPT]
         self._exempt = {reads: ExemptSeat(self, self._named(exempt, "", reads)) for reads in (True, False)}
 
 
 @cache
 def _mandatory() -> tuple[Sequence[Object], Sequence[FlowSchema]]:
     """Returns the mandatory levels and FlowSchemas, which are the same in each server of a process."""
-    return bootstrap_objects.levels()[:2], [flow_schema(tree) for tree in bootstrap_objects.schemas()[:2]]
+    return bootstrap_configuration.levels()[:2], [flow_schema(tree) for tree in bootstrap_configuration.schemas()[:2]]

@@ -77,6 +77,8 @@ _STRATEGIES: Final[Mapping[tuple[str, str], str]] = {
         "PriorityLevelConfiguration",
     ): "flowcontrol.flow_schema:PriorityLevelConfigurationStrategy",
     ("internal.apiserver.k8s.io", "StorageVersion"): "storagemigration.migration:StorageVersionStrategy",
+    ("metrics.k8s.io", "NodeMetrics"): "metrics.usage_columns:NodeMetricsStrategy",
+    ("metrics.k8s.io", "PodMetrics"): "metrics.usage_columns:PodMetricsStrategy",
     ("networking.k8s.io", "IPAddress"): "networking.network_policy:IPAddressStrategy",
     ("networking.k8s.io", "Ingress"): "networking.ingress:IngressStrategy",
     ("networking.k8s.io", "IngressClass"): "networking.ingress:IngressClassStrategy",

@@ -97,8 +97,8 @@ def _validate_resources(resources: list[str], path: str) -> list[FieldError]:
 
 def validate_match(match: Object, path: str) -> list[FieldError]:
     """Validates the match constraints of a policy or of a binding."""
-    policy = match.get("matchPolicy") or ""
-    found = enum(policy, f"{path}.matchPolicy", MATCH_POLICIES)
+    policy, place = match.get("matchPolicy"), f"{path}.matchPolicy"
+    found = [required(place)] if policy is None else enum(policy, place, MATCH_POLICIES, needed=False)
     for name in ("namespaceSelector", "objectSelector"):
         selector = match.get(name)
         place = f"{path}.{name}"

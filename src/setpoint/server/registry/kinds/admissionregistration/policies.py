@@ -33,6 +33,7 @@ from setpoint.server.registry.kinds.admissionregistration.match_rules import (
     validate_conditions as validate_match_conditions,
 )
 from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.printers.cells import UNSET, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, count
 from setpoint.server.registry.kinds.validation.conditions import validate_conditions
@@ -69,6 +70,7 @@ def _default_match(match: Json) -> None:
 class _Policy(ValidatingStrategy):
     """The common parts of both kinds of policies: a failure policy, parameters, constraints, conditions, variables."""
 
+    mutates = False
     without_domains = ("", "status")
     name_on_update = "before"
     keeps_generation = True
@@ -94,6 +96,8 @@ class _Policy(ValidatingStrategy):
             found += validate_match(match, "spec.matchConstraints")
             if not match.get("resourceRules"):
                 found.append(required("spec.matchConstraints.resourceRules"))
+            if self.mutates:
+                found += validate_mutable(match, "spec.matchConstraints")
         same = all(spec.get(name) == before.get(name) for name in ("paramKind", "matchConditions"))
         if old is None or not same:
             conditions = spec.get("matchConditions") or []
@@ -193,7 +197,8 @@ def _validate_annotations(annotations: list[Object], name: str, known: Environme
     path = "spec.auditAnnotations"
     found = []
     if len(annotations) > _MAX_ANNOTATIONS:
-        found.append(invalid(path, annotations, f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"))
+        shown = struct_value("[]admissionregistration.AuditAnnotation", annotations)
+        found.append(invalid(path, shown, f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"))
     keys: set[str] = set()
     for position, annotation in enumerate(annotations[: 2 * _MAX_ANNOTATIONS]):
         place, label = index(path, position), annotation.get("key") or ""
@@ -216,6 +221,7 @@ def _validate_annotations(annotations: list[Object], name: str, known: Environme
 
 
 class MutatingAdmissionPolicyStrategy(_Policy):
+    mutates = True
     status_fields = _NO_STATUS
     columns = (
         NAME,
@@ -227,7 +233,6 @@ class MutatingAdmissionPolicyStrategy(_Policy):
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}
         found = super().check(tree, old)
-        found += validate_mutable(spec.get("matchConstraints") or {}, "spec.matchConstraints")
         params = "paramKind" in spec
         variables, wrong_variables = _validate_variables(spec.get("variables") or [], params=params)
         found += wrong_variables

@@ -198,6 +198,6 @@ class ControllerRevisionStrategy(ValidatingStrategy):
             found.append(required("data", "data is mandatory"))
         elif old is None and type(data) is not dict:
             found.append(required("data", "data must be a valid JSON object"))
-        elif old is not None and differ(data, old.get("data")):
+        elif old is not None and (data != old.get("data") or differ(data, old.get("data"))):  # a null counts
             found.append(invalid("data", RawJson(plain_json(data)), IMMUTABLE))
         return found

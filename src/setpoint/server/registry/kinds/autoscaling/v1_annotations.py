@@ -121,7 +121,8 @@ class MetricStatus(_MetricPart):
 class HorizontalPodAutoscalerCondition(_MetricPart):
     type: str = msgspec.field(default_factory=str)
     status: str = msgspec.field(default_factory=str)
-    last_transition_time: str | None = None
+    # Go writes null for an unset time.
+    last_transition_time: str | None = msgspec.field(default_factory=lambda: None)
     reason: str = ""
     message: str = ""
     observed_generation: int | None = None

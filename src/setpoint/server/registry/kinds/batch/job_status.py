@@ -9,6 +9,7 @@ from setpoint.objects.field import OMITTED, FieldError, duplicate, index, invali
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.batch.job_policies import read_indexes
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.validation.values import IMMUTABLE, non_negative_fields
 
 _COUNTS = ("active", "succeeded", "failed", "ready", "terminating")
@@ -101,7 +102,8 @@ def _validate_ended(new: _View, before: _View, spec: Object) -> list[FieldError]
         found.append(required("status.startTime", "startTime is required for finished job"))
     uncounted = status.get("uncountedTerminatedPods") or {}
     if new.finished and (ended or _changed(new, before, "uncountedTerminatedPods")) and any(uncounted.values()):
-        found.append(invalid("status.uncountedTerminatedPods", uncounted, "must be empty for finished job"))
+        shown = struct_value("batch.UncountedTerminatedPods", uncounted)
+        found.append(invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job"))
     return found
 
 

@@ -13,8 +13,9 @@ from setpoint.server.registry.kinds.core.claim_spec import VOLUME_MODES, validat
 from setpoint.server.registry.kinds.core.pod.defaults import default_claim_spec, default_volume_source, round_amounts
 from setpoint.server.registry.kinds.core.pod.resources import is_native, resource_amount
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_node_selector
+from setpoint.server.registry.kinds.core.pod.warnings import STABLE_NODE_LABELS
 from setpoint.server.registry.kinds.core.volume_sources import validate_source
-from setpoint.server.registry.kinds.gotypes.difference import difference
+from setpoint.server.registry.kinds.gotypes.difference import difference, struct_value
 from setpoint.server.registry.kinds.printers.cells import UNSET, access_modes, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.values import amount, immutable, positive_amount, put, wrong
@@ -146,10 +147,39 @@ class PersistentVolumeStrategy(Strategy):
             why = f"spec.persistentvolumesource is immutable after creation\n{diff}"
             found.append(forbidden("spec.persistentvolumesource", why))
         found += immutable(spec.get("volumeMode"), stored.get("volumeMode"), "volumeMode")
+        found += _validate_node_affinity(spec.get("nodeAffinity"), stored.get("nodeAffinity"))
         if stored.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
             why = "update from non-nil value to nil is forbidden"
             found.append(forbidden("spec.volumeAttributesClassName", why))
         return found
+
+
+def _validate_node_affinity(new: Object | None, old: Object | None) -> list[FieldError]:
+    """Validates that a volume keeps its node affinity, except for new names of labels."""
+    if old is None or (new is not None and _selects_same(new.get("required"), old.get("required"))):
+        return []
+    why = "field is immutable, except for updating from beta label to GA"
+    return [invalid("nodeAffinity", struct_value("*VolumeNodeAffinity", new), why)]
+
+
+def _selects_same(new: Object | None, old: Object | None) -> bool:
+    """Returns True if two node selectors are equal, except for labels of a beta version with their new names."""
+    if new is None or old is None:
+        return new is old
+    terms, before = new.get("nodeSelectorTerms") or [], old.get("nodeSelectorTerms") or []
+    return len(terms) == len(before) and all(
+        _renamed(term.get(name) or [], kept.get(name) or []) == (term.get(name) or [])
+        for term, kept in zip(terms, before, strict=True)
+        for name in ("matchExpressions", "matchFields")
+    )
+
+
+def _renamed(new: list[Object], old: list[Object]) -> list[Object]:
+    """Returns the old requirements, with the keys of the new ones where these are new names of the same labels."""
+    if len(new) != len(old):
+        return old
+    pairs = zip(new, old, strict=True)
+    return [{**was, "key": it["key"]} if STABLE_NODE_LABELS.get(was["key"]) == it["key"] else was for it, was in pairs]
 
 
 def _volume_warnings(tree: Object) -> list[str]:

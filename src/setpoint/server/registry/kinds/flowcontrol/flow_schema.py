@@ -7,14 +7,15 @@ from math import ceil, log2
 from setpoint.objects import meta
 from setpoint.objects.field import FieldError, duplicate, forbidden, index, invalid, not_supported, required
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Json, Object
 from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy, struct_text
+from setpoint.server.registry.kinds.flowcontrol.bootstrap_configuration import EXEMPT, mandatory_spec
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.printers.cells import NONE, Cell, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, number
 from setpoint.server.registry.kinds.validation.values import wrong
 from setpoint.server.registry.strategy import Column
 
-_EXEMPT = "exempt"
 _METHODS = ("ByNamespace", "ByUser")
 _SUBJECTS = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
@@ -80,7 +81,7 @@ class FlowSchemaStrategy(_Ruled):
             found.append(invalid(path, precedence, "must be a positive value"))
         if precedence > _MAX_PRECEDENCE:
             found.append(invalid(path, precedence, f"must not be greater than {_MAX_PRECEDENCE}"))
-        if precedence == 1 and tree["metadata"].get("name") != _EXEMPT:
+        if precedence == 1 and tree["metadata"].get("name") != EXEMPT:
             why = "only the schema named 'exempt' may have matchingPrecedence 1"
             found.append(invalid(path, precedence, why))
         method = spec.get("distinguisherMethod")
@@ -92,6 +93,11 @@ class FlowSchemaStrategy(_Ruled):
         found += wrong(path, level, dns1123_subdomain(level)) if level else needed
         for position, rule in enumerate(spec.get("rules") or ()):
             found += _validate_rule(rule, index("spec.rules", position))
+        name = tree["metadata"].get("name") or ""
+        fixed = mandatory_spec("FlowSchema", name)
+        if fixed is not None and _filled(spec) != _filled(fixed):
+            shown = struct_value("flowcontrol.FlowSchemaSpec", spec)
+            found.append(invalid("spec", shown, f"spec of '{name}' must equal the fixed value"))
         return found
 
 
@@ -234,7 +240,7 @@ class PriorityLevelConfigurationStrategy(_Ruled):
         spec = tree.get("spec") or {}
         kind, exempt, limited = spec.get("type") or "", spec.get("exempt"), spec.get("limited")
         found = []
-        if (tree["metadata"].get("name") == _EXEMPT) != (kind == "Exempt"):
+        if (tree["metadata"].get("name") == EXEMPT) != (kind == "Exempt"):
             found.append(invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'"))
         # The declared rules about the parts apply to unknown types too.
         if kind != "Exempt" and exempt is not None:
@@ -250,7 +256,28 @@ class PriorityLevelConfigurationStrategy(_Ruled):
             found.append(required("spec.type"))
         else:
             found.append(not_supported("spec.type", kind, ("Exempt", "Limited")))
-        return found
+        return found + _validate_mandatory_level(tree["metadata"].get("name") or "", spec)
+
+
+def _validate_mandatory_level(name: str, spec: Object) -> list[FieldError]:
+    fixed = mandatory_spec("PriorityLevelConfiguration", name)
+    if fixed is None:
+        return []
+    own, exception = spec, ""
+    if name == EXEMPT:  # users may change the part about the exemption
+        own, fixed = ({part: value for part, value in it.items() if part != "exempt"} for it in (spec, fixed))
+        exception = "except the 'spec.exempt' field "
+    if _filled(own) == _filled(fixed):
+        return []
+    shown = struct_value("flowcontrol.PriorityLevelConfigurationSpec", spec)
+    return [invalid("spec", shown, f"spec of '{name}' {exception}must equal the fixed value")]
+
+
+def _filled(value: Json) -> Json:
+    """Returns a value without its empty parts, which do not count in comparisons."""
+    if type(value) is dict:
+        return {name: kept for name, it in value.items() if (kept := _filled(it)) not in (None, [], "", False)}
+    return [_filled(it) for it in value] if type(value) is list else value
 
 
 def _validate_shares(level: Object, path: str) -> list[FieldError]:

@@ -21,8 +21,6 @@ def validate_resize(tree: Object, old: Object) -> list[FieldError]:
         return [forbidden("", "windows pods cannot be resized")]
     found = validate_pod(tree)
     quality = (tree.get("status") or {}).get("qosClass")
-    if (old.get("status") or {}).get("qosClass") != quality:
-        found.append(invalid("status.qosClass", quality, "field is immutable"))
     if quality_of_service(stored) != quality_of_service(spec):
         found.append(invalid("spec", quality or "", "Pod QOS Class may not change as a result of resizing"))
     if not _can_resize(old):

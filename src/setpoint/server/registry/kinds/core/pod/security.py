@@ -57,11 +57,11 @@ def validate_security_context(context: Object, path: str, host_users: bool) -> l
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
             why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            found.append(invalid(path, context, why))
+            found.append(invalid(path, struct_value("SecurityContext", context), why))
         for capability in (context.get("capabilities") or {}).get("add") or ():
             if capability == "CAP_SYS_ADMIN":
                 why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-                found.append(invalid(path, context, why))
+                found.append(invalid(path, struct_value("SecurityContext", context), why))
     return found + _validate_profiles(context, path)
 
 

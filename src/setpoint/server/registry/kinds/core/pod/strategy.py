@@ -51,6 +51,7 @@ class PodStrategy(Strategy):
         "status.podIPs": selectable("status", "podIP"),
         "status.nominatedNodeName": selectable("status", "nominatedNodeName"),
     }
+    prepares_status: ClassVar[Sequence[str]] = ("resize",)
     columns: ClassVar[Sequence[Column]] = COLUMNS
 
     def default(self, tree: Object) -> None:
@@ -84,12 +85,13 @@ class PodStrategy(Strategy):
             put(tree["spec"], "ephemeralContainers", spec.get("ephemeralContainers"))
             _restore_others(tree, old)
         elif subresource == "resize":
+            # A resize that adds or removes containers is validated as sent, with its metadata and status.
             if _same_containers(spec, stored):
                 tree["spec"] = _resized(spec, stored)
+                _restore_others(tree, old)
             if "resources" not in tree["spec"] and "resources" in stored:
                 tree["spec"]["resources"] = copy(stored["resources"])
             default_pod_resources(tree["spec"])
-            _restore_others(tree, old)
         elif not subresource and "resources" not in spec and "resources" in stored:
             spec["resources"] = stored["resources"]
 

@@ -8,7 +8,7 @@ from setpoint.objects.tree import Object, copy
 from setpoint.server.registry.kinds.base_strategy import differ
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_tolerations
 from setpoint.server.registry.kinds.core.pod.validation import validate_pod
-from setpoint.server.registry.kinds.gotypes.difference import difference
+from setpoint.server.registry.kinds.gotypes.difference import difference, struct_value
 from setpoint.server.registry.kinds.validation.values import (
     INT32_MAX,
     in_range,
@@ -104,21 +104,19 @@ def _validate_gated(munged: Object, stored: Object) -> list[FieldError]:
 
 def _validate_node_affinity(new: Object | None, old: Object | None) -> list[FieldError]:
     place = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-    before = (old or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-    if before is None:
+    name, where = "requiredDuringSchedulingIgnoredDuringExecution", child(place, "nodeSelectorTerms")
+    old_terms = ((old or {}).get(name) or {}).get("nodeSelectorTerms")
+    new_terms = ((new or {}).get(name) or {}).get("nodeSelectorTerms")
+    if not old_terms:
         return []
-    after = (new or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-    if after is None:
-        return [invalid(place, None, "required node affinity cannot be removed")] if new else []
-    old_terms, new_terms = before.get("nodeSelectorTerms") or [], after.get("nodeSelectorTerms") or []
-    where = child(place, "nodeSelectorTerms")
-    if len(old_terms) != len(new_terms):
-        return [invalid(where, new_terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")]
+    if len(old_terms) != len(new_terms or ()):
+        why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        return [invalid(where, struct_value("[]NodeSelectorTerm", new_terms), why)]
     found = []
-    for position, (term, kept) in enumerate(zip(new_terms, old_terms, strict=True)):
+    for position, (term, kept) in enumerate(zip(new_terms or (), old_terms, strict=True)):
         if not _only_adds(term, kept):
             why = "only additions are allowed (no mutations or deletions)"
-            found.append(invalid(index(where, position), term, why))
+            found.append(invalid(index(where, position), struct_value("NodeSelectorTerm", term), why))
     return found
 
 

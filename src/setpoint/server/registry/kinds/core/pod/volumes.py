@@ -23,6 +23,7 @@ from setpoint.server.registry.kinds.core.pod.environment import (
     validate_resource_reference,
 )
 from setpoint.server.registry.kinds.core.volume_sources import validate_source
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.validation.references import domain_prefixed_key
 from setpoint.server.registry.kinds.validation.values import (
     INT32_MAX,
@@ -234,7 +235,8 @@ def _project_bundle(bundle: Object, path: str, paths: _Paths) -> list[FieldError
     name, signer, file = bundle.get("name"), bundle.get("signerName"), bundle.get("path") or ""
     found: list[FieldError] = []
     if name is not None and signer is not None:
-        found.append(invalid(path, bundle, "only one of name and signerName may be used"))
+        shown = struct_value("ClusterTrustBundleProjection", bundle)
+        found.append(invalid(path, shown, "only one of name and signerName may be used"))
     elif name is not None:
         if not name:
             found.append(required(child(path, "name"), "must be a valid object name"))

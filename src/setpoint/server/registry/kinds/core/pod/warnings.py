@@ -22,7 +22,8 @@ _VOLUMES = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-_NODE_LABELS = {
+# The labels of nodes that had other names in their beta version, with their names now.
+STABLE_NODE_LABELS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
@@ -90,12 +91,12 @@ def pod_warnings(pod: Object, path: str = "") -> list[str]:
 
 
 def _placement(spec: Object, path: str) -> list[str]:
-    wanted = [key for key in spec.get("nodeSelector") or () if key in _NODE_LABELS]
+    wanted = [key for key in spec.get("nodeSelector") or () if key in STABLE_NODE_LABELS]
     found = [f"{path}.nodeSelector[{key}]: {_deprecated(key)}" for key in wanted]
     for position, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         place = f"{path}.topologySpreadConstraints[{position}]"
         key = constraint.get("topologyKey") or ""
-        if key in _NODE_LABELS:
+        if key in STABLE_NODE_LABELS:
             found.append(f"{place}.topologyKey: {key} is {_deprecated(key)}")
         if "labelSelector" not in constraint:
             found.append(f"{place}.labelSelector: {_NO_POD}")
@@ -103,7 +104,7 @@ def _placement(spec: Object, path: str) -> list[str]:
 
 
 def _deprecated(key: str) -> str:
-    return f'deprecated since {_SINCE.get(key, "v1.17")}; use "{_NODE_LABELS[key]}" instead'
+    return f'deprecated since {_SINCE.get(key, "v1.17")}; use "{STABLE_NODE_LABELS[key]}" instead'
 
 
 def _repeated(items: list[Object], name: str, path: str) -> list[str]:

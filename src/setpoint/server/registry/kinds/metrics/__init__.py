@@ -1,0 +1,1 @@
+"""The kinds of metrics.k8s.io: the measured usage of pods and nodes."""
