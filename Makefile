@@ -17,7 +17,7 @@ QUICK := not slow and not peers
 LONG_ONES := slow and not peers
 PEERS := peers or kubectl
 
-.PHONY: demo test test-long fuzz chaos mutate test-peers test-languages check format docs bench data oracle test-oracle clean
+.PHONY: demo test test-long fuzz chaos mutate test-peers test-languages check format docs bench data oracle test-oracle operators test-operators robustness clean
 
 # Runs a control plane with an example app until `q` or Ctrl-C; without a terminal, shows it command by command and ends.
 demo: $(READY)
@@ -59,15 +59,23 @@ mutate: $(READY)
 chaos: $(READY)
 	$(BIN)/python -m pytest --long tests/workload/chaos
 
+# Runs rounds of concurrent clients on every store, with compactions, slow readers and restarts, and verifies all answers
+# and all watches. The same SEED gives the clients the same operations; STORE selects one store.
+robustness: COUNT ?= 300
+robustness: $(READY)
+	$(BIN)/python -m tests.consistency --seed $(SEED) --rounds $(COUNT) $(addprefix --store ,$(STORE))
+
 # Repeats the kubectl tests with the current kubectl, and runs programs on client-go and controller-runtime; then
 # controller-runtime's own suites, including the slow ones with LONG=--long. This needs Go.
 test-peers: $(READY)
 	@command -v go >/dev/null || { echo "make test-peers needs Go to build its programs; install it from https://go.dev/dl"; exit 1; }
 	cd tests/clients/go && go build -ldflags "-X k8s.io/component-base/version.gitVersion=v1.37.2" -o $(CURDIR)/build/peers/kubectl ./kubectl
+	cd tests/clients/porcupine && go build -o $(CURDIR)/build/peers/porcupine .
+	cd tests/clients/helm && go build -o $(CURDIR)/build/peers/helm helm.sh/helm/v4/cmd/helm
 	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/programs ./peers
 	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/operator ./operator
 	$(BIN)/python -m tests.clients.controller_runtime build/peers/controller-runtime $(LONG)
-	KUBECTL=$(CURDIR)/build/peers/kubectl GO_PEERS=$(CURDIR)/build/peers/programs GO_OPERATOR=$(CURDIR)/build/peers/operator \
+	HELM=$(CURDIR)/build/peers/helm PORCUPINE=$(CURDIR)/build/peers/porcupine KUBECTL=$(CURDIR)/build/peers/kubectl GO_PEERS=$(CURDIR)/build/peers/programs GO_OPERATOR=$(CURDIR)/build/peers/operator \
 		$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(PEERS)" tests/clients --ignore tests/clients/test_controller_runtime.py
 	CONTROLLER_RUNTIME=$(CURDIR)/build/peers/controller-runtime \
 		$(BIN)/python -m pytest -rs $(LONG) -m "$(PEERS)" tests/clients/test_controller_runtime.py
@@ -109,6 +117,17 @@ test-oracle: COUNT ?= 5000
 test-oracle: $(READY) oracle
 	$(BIN)/python -m tests.oracle.components.run
 	$(BIN)/python -m tests.oracle.compare --seed $(SEED) --count $(COUNT)
+
+# Builds operators of other projects from their Go modules into build/operators, each in some minutes, and runs them on
+# simulated nodes. `make operators OPERATORS="argo-rollouts cert-manager"` builds some of them.
+OPERATORS :=
+operators: $(READY)
+	@command -v go >/dev/null || { echo "make operators needs Go to build its programs; install it from https://go.dev/dl"; exit 1; }
+	$(BIN)/python -m tests.clients.real_operators.programs $(OPERATORS)
+
+test-operators: operators
+	cd tests/clients/go && go build -ldflags "-X k8s.io/component-base/version.gitVersion=v1.37.2" -o $(CURDIR)/build/peers/kubectl ./kubectl
+	KUBECTL=$(CURDIR)/build/peers/kubectl $(BIN)/python -m pytest -rs -m peers tests/clients/real_operators
 
 check: $(READY)
 	$(BIN)/ruff format --check .

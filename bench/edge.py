@@ -55,16 +55,16 @@ def figures() -> Iterator[Figure]:
 
 def _rates() -> Iterator[Figure]:
     with serving("bench.edge") as bare, serving("setpoint", *serve_options()) as ours:
-        orders = _orders(ours.port)
-        _ask(orders["seed"])
+        wanted = orders(ours.port)
+        ask(wanted["seed"])
         rates: dict[str, float] = {}
         costs: dict[str, float] = {}
         plain = Order(bare.port, SECONDS, CONNECTIONS, "GET", f"{CONFIG_MAPS}/one")
         for turn in range(ROUNDS):
             for name, server, order in (
                 ("bare", bare, plain),
-                *((name, ours, orders[name]) for name in AIMS),
-                *((_protobuf(name), ours, msgspec.structs.replace(orders[name], accept=PROTOBUF)) for name in AIMS),
+                *((name, ours, wanted[name]) for name in AIMS),
+                *((_protobuf(name), ours, msgspec.structs.replace(wanted[name], accept=PROTOBUF)) for name in AIMS),
             ):
                 first = turn * 10_000_000 + (5_000_000 if order.accept == PROTOBUF else 0)
                 rate, cost = server.measure(msgspec.structs.replace(order, first=first))
@@ -91,20 +91,20 @@ def _protobuf(name: str) -> str:
 def _many() -> Iterator[Figure]:
     """What many objects weigh, and how fast they are listed."""
     with serving("setpoint", *serve_options()) as server:
-        orders = _orders(server.port)
-        made = _ask(msgspec.structs.replace(orders["create"], seconds=60.0, most=MANY))
+        wanted = orders(server.port)
+        made = ask(msgspec.structs.replace(wanted["create"], seconds=60.0, most=MANY))
         if made.statuses != {201: MANY}:
             raise RuntimeError(f"not all objects were made: {made.statuses}")
         memory = server.memory()
         yield Figure(f"serve: resident memory, {MANY:,} ConfigMaps", memory, "MB", aim="under 200", met=memory < 200)
-        listing = msgspec.structs.replace(orders["get"], path=CONFIG_MAPS, connections=1)
-        size = _ask(msgspec.structs.replace(listing, seconds=30.0, most=1)).size
+        listing = msgspec.structs.replace(wanted["get"], path=CONFIG_MAPS, connections=1)
+        size = ask(msgspec.structs.replace(listing, seconds=30.0, most=1)).size
         rate, cost = _listed(server, listing)
         yield Figure(f"http: list of {MANY:,} objects", rate, "MB/s", aim="150", met=rate >= 150)
         yield Figure(f"http: size of a list of {MANY:,} objects", size / 1e6, "MB")
         yield Figure(f"http: CPU of the server, list of {MANY:,} objects", cost * 1000, "ms")
         yield Figure("serve: resident memory after those lists", server.memory(), "MB")
-        first = _ask(msgspec.structs.replace(listing, accept=PROTOBUF, seconds=30.0, most=1))
+        first = ask(msgspec.structs.replace(listing, accept=PROTOBUF, seconds=30.0, most=1))
         yield Figure(f"http: first list of {MANY:,} objects, protobuf", first.seconds * 1000, "ms")
         yield Figure(f"http: size of a list of {MANY:,} objects, protobuf", first.size / 1e6, "MB", "JSON", size / 1e6)
         _, shared = _listed(server, msgspec.structs.replace(listing, accept=PROTOBUF))
@@ -128,7 +128,7 @@ def _listed(server: "Served", order: Order) -> tuple[float, float]:
     order = msgspec.structs.replace(order, seconds=60.0, most=LISTS)
     for _ in range(ROUNDS):
         before = server.cpu()
-        report = _ask(order)
+        report = ask(order)
         if report.content_type not in order.accept or report.statuses != {200: LISTS}:
             raise RuntimeError(f"{order.path}: {report.statuses} in {report.content_type}, not in {order.accept}")
         rate = max(rate, report.size / report.seconds / 1e6)
@@ -136,7 +136,7 @@ def _listed(server: "Served", order: Order) -> tuple[float, float]:
     return rate, cost
 
 
-def _orders(port: int) -> dict[str, Order]:
+def orders(port: int) -> dict[str, Order]:
     def order(method: str, path: str, content_type: str = "", body: str = "", connections: int = CONNECTIONS) -> Order:
         return Order(port, SECONDS, connections, method, path, TOKEN, content_type, body)
 
@@ -191,7 +191,7 @@ class Served:
     def measure(self, order: Order) -> tuple[float, float]:
         """Answers a second, and microseconds of the server's CPU for each."""
         before = self.cpu()
-        report = _ask(order)
+        report = ask(order)
         spent = self.cpu() - before
         good = sum(number for status, number in report.statuses.items() if status < 300)
         if not good or good != sum(report.statuses.values()):
@@ -215,7 +215,7 @@ class Served:
         return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-def _ask(order: Order) -> Report:
+def ask(order: Order) -> Report:
     done = subprocess.run(
         [sys.executable, "-m", "bench.edge_load"],
         input=msgspec.json.encode(order),

@@ -9,14 +9,16 @@ from setpoint.workload.process.process_table import ProcessTable
 # A variable in the environment of the tool and of all processes that it starts.
 MARK = "BENCH_WORKLOADS"
 _TICKS = os.sysconf("SC_CLK_TCK")
-_SERVICE = b"service.py"
+# Arguments that only services have: the program of the measured apps, and the seconds that an idle process sleeps.
+IDLE_SECONDS = "86417"
+_SERVICES = (b"service.py", IDLE_SECONDS.encode())
 
 
 def own_processes(mark: str) -> list[int]:
     """Returns the processes of a tool: all with its mark and their descendants, without the services."""
     marked = [pid for pid in _pids() if f"{MARK}={mark}".encode() in _read(pid, "environ").split(b"\0")]
     found = {*marked, *ProcessTable().descendants(marked)}
-    return sorted(pid for pid in found if _read(pid, "cmdline") and _SERVICE not in _read(pid, "cmdline"))
+    return sorted(pid for pid in found if (line := _read(pid, "cmdline")) and not _is_service(line))
 
 
 def services(mark: str) -> list[int]:
@@ -24,7 +26,7 @@ def services(mark: str) -> list[int]:
     return [
         pid
         for pid in _pids()
-        if _SERVICE in _read(pid, "cmdline") and f"{MARK}={mark}".encode() in _read(pid, "environ").split(b"\0")
+        if _is_service(_read(pid, "cmdline")) and f"{MARK}={mark}".encode() in _read(pid, "environ").split(b"\0")
     ]
 
 
@@ -55,6 +57,10 @@ def mebibytes(pids: list[int]) -> float:
             if line.startswith(b"Pss:"):
                 total += float(line.split()[1]) / 1024
     return total
+
+
+def _is_service(command_line: bytes) -> bool:
+    return any(word in command_line for word in _SERVICES)
 
 
 def _pids() -> list[int]:

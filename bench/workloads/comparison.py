@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.workloads import peers
 from bench.workloads.accounts import mebibytes
 from bench.workloads.scene import Scene, scene, until_ready
+from bench.workloads.table import Found, heading, row
 from bench.workloads.tools import Honcho, Plan, ProcessCompose, Setpoint, Supervisord, Tool, processor_seconds
 
 FEW, MANY = 10, 60
@@ -26,12 +27,6 @@ ROUNDS = 3
 COMMANDS = 10
 PROBE_PERIOD = 10
 ENDED_SECONDS = 5.0
-_WIDTH = 58
-
-# The value of a measure by the name of the tool.
-Values = dict[str, float]
-# The values of one tool by the name of the measure.
-Found = dict[str, float]
 
 
 def lines() -> Iterator[str]:
@@ -39,11 +34,11 @@ def lines() -> Iterator[str]:
     tools = yield from _tools()
     names = [tool.name for tool in tools]
     yield f"CPU of an interpreter that does nothing: {_idle_interpreter():.0f} ms (more on a busy machine)"
-    yield f"{'':<{_WIDTH}} {'':<7}" + "".join(f"{name:>22}" for name in names)
+    yield heading(names)
     for measure in (_start, _idle, _restart, _logs, _commands, _kill):
         found = {tool.name: measure(tool) for tool in tools}
-        for row in found[names[0]]:
-            yield _row(row, {name: values[row] for name, values in found.items() if row in values}, names)
+        for label in found[names[0]]:
+            yield row(label, {name: values[label] for name, values in found.items() if label in values}, names)
 
 
 def _tools() -> Generator[str, None, list[Tool]]:
@@ -62,19 +57,6 @@ def _tools() -> Generator[str, None, list[Tool]]:
     except OSError as error:
         yield f"honcho and supervisord are left out: {error}"
     return found
-
-
-def _row(label: str, values: Values, names: list[str]) -> str:
-    ours = values[names[0]]
-    name, unit = label.rsplit(", ", 1)
-
-    def cell(tool: str) -> str:
-        if (value := values.get(tool)) is None:
-            return "–"
-        ratio = "" if tool == names[0] or not value else f" ({ours / value:.2f}x)"
-        return f"{value:,.0f}{ratio}" if value >= 100 or value == int(value) else f"{value:.3g}{ratio}"
-
-    return f"{name:<{_WIDTH}} {unit:<7}" + "".join(f"{cell(tool):>22}" for tool in names)
 
 
 def _idle_interpreter() -> float:

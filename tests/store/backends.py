@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import pytest
 
 from setpoint.objects.clock import Clock
+from setpoint.store.cached import Publishing, StateCache
 from setpoint.store.contract import Retention, Store
 from setpoint.store.etcd import EtcdConfig, EtcdStore
 from setpoint.store.memory import MemoryStore
@@ -74,6 +75,35 @@ async def _etcd(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
         await store.close()
 
 
+def _folder(key: str) -> str:
+    """Returns the collection of a key, which is shorter here than in the server."""
+    return key[: key.find("/") + 1]
+
+
+@asynccontextmanager
+async def _cached(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+    async with _sqlite(clock, retention) as store:
+        assert isinstance(store, Publishing)
+        cache = StateCache(store, group=_folder)
+        cache.start()
+        try:
+            yield cache
+        finally:
+            cache.detach()
+
+
+@asynccontextmanager
+async def _small_cache(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+    """Opens a cache that holds only a few objects, so that most reads are those of the store."""
+    async with _sqlite(clock, retention) as store:
+        assert isinstance(store, Publishing)
+        cache = StateCache(store, 2000, _folder)
+        try:
+            yield cache
+        finally:
+            cache.detach()
+
+
 async def _reopen_sqlite(store: Store, clock: Clock) -> Store:
     assert isinstance(store, SqliteStore)
     await store.close()
@@ -83,5 +113,7 @@ async def _reopen_sqlite(store: Store, clock: Clock) -> Store:
 BACKENDS: list[Backend] = [
     Backend("memory", _memory, examples=100),
     Backend("sqlite", _sqlite, reopen=_reopen_sqlite),
+    Backend("cached sqlite", _cached, examples=30),
+    Backend("sqlite with a small cache", _small_cache, examples=30),
     Backend("etcd", _etcd, restores_past=False, examples=8, require=require_etcd, marks=(pytest.mark.slow,)),
 ]

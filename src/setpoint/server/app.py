@@ -31,6 +31,8 @@ from setpoint.server.request.observer import RequestObserver
 from setpoint.server.server_options import AccessControl, ServerSettings, Serving
 from setpoint.server.verbs.read_fast_path import Repeat
 from setpoint.server.verbs.write_path import create_object
+from setpoint.server.watch.stored_labels import labels_of
+from setpoint.store.cached import HeldState, Publishing, StateCache, TermIndexes
 from setpoint.store.contract import Store
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class Server:
         resolver: ServiceResolver | None = None,
         observer: RequestObserver | None = None,
     ) -> None:
+        limit = settings.state_cache_bytes
+        self._cache = StateCache(store, limit) if limit and isinstance(store, Publishing) else None
         read_only = self._read_only = serving.read_only
         offline = read_only or serving.offline
         definitions = Definitions(Converters(conversions, offline=offline), serving.subresources, serving.strategies)
@@ -69,7 +73,7 @@ class Server:
         enabled = plugins(admission, disabled, settings.enabled_plugins)
         chain = Chain([] if read_only else [*enabled, authorization.escalation])
         self.services = Services(
-            store=store,
+            store=self._cache or store,
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
             registry=Registry(builtin_resources.resources()),
@@ -93,6 +97,9 @@ class Server:
             offline=offline,
             shows=serving.shows,
         )
+        held = self.services.store
+        if isinstance(held, HeldState):
+            self.services.label_indexes = TermIndexes(held, labels_of)
         self.services.measured.append(chain)
         self.services.authenticator.attach(self.services)
         self._gate = Gate(self.services, settings.overload) if settings.overload.enabled else None
@@ -123,6 +130,8 @@ class Server:
     async def start(self, *, provisioned: bool = False) -> None:
         """Creates the system objects of every cluster, and serves the resources of the definitions in the store. With
         `provisioned`, the store is a copy of a running server's, which has the system objects."""
+        if self._cache is not None:
+            self._cache.start()
         steps = self.services.start_steps
         if provisioned:
             steps.update(dict.fromkeys(system_objects.STEPS, True))
@@ -143,6 +152,8 @@ class Server:
         if self._gate is not None:
             self._gate.close()
         self.services.close()
+        if self._cache is not None:
+            self._cache.detach()
 
     def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Answers a request. Never raises: every failure becomes an error response."""

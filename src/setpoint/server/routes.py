@@ -22,6 +22,7 @@ from setpoint.server.registry.resource import CREATE_ONLY, Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.extension import Verb
 from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.verbs import usage_metrics
 from setpoint.server.verbs.component_statuses import get_component_status, list_component_statuses
 from setpoint.server.verbs.create import create
 from setpoint.server.verbs.delete import delete, delete_collection
@@ -178,6 +179,9 @@ def _fill(resource: Resource) -> Mapping[tuple[bool, bool, str, str], Route]:
     if resource.kind == "ComponentStatus" and not resource.group:
         found[False, True, "", "get"] = get_component_status
         found[False, False, "", "list"] = list_component_statuses
+    if resource.is_replaceable:
+        read = usage_metrics.VERBS[resource.resource]
+        found = {place: read[place[3]] for place in found}
     for subresource in resource.subresources.values():
         own = SUBRESOURCES.get(subresource.name, {})
         for name in subresource.verbs:
@@ -189,7 +193,7 @@ def _fill(resource: Resource) -> Mapping[tuple[bool, bool, str, str], Route]:
 def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
     """Returns the error for a path or verb that a resource does not have; None if the answer is a plain page."""
     in_scope = info.in_namespace == resource.namespaced
-    if resource.is_custom:
+    if resource.is_custom and not resource.is_replaceable:
         across = not info.in_namespace and not info.name and info.verb in _ACROSS_NAMESPACES
         goes_on = info.subpath and info.subresource in resource.subresources and info.subresource not in _ENDING
         if (not in_scope and not across) or goes_on:

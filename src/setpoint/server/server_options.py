@@ -90,3 +90,7 @@ class ServerSettings:
 
     history_window_seconds: float = HISTORY_SECONDS
     """The age up to which lists and watches may read old revisions without the right to the history."""
+
+    state_cache_bytes: int = 0
+    """The approximate number of bytes of the objects that the server keeps in memory; other objects are read from the
+    store. 0 is no cache. A store in memory needs none."""

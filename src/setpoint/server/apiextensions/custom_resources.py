@@ -178,7 +178,8 @@ class UndefaultedShape(CustomShape):
         return super().validate(tree, old, before, subresource, quick=quick, is_other_kind=is_other_kind)
 
     def _defaulted(self, tree: Object) -> Object:
-        found: Object = copy(tree)
+        # A schema cannot have defaults in the metadata, which is most of a small object.
+        found = {name: part if name == "metadata" else copy(part) for name, part in tree.items()}
         self.compiled.default(found)
         return found
 

@@ -1,4 +1,5 @@
-"""The Endpoints and the EndpointSlice of the Service `kubernetes`, which publish the address of the API server.
+"""The Endpoints and the EndpointSlice of the Service `kubernetes`, which publish the address of the API server, and the
+target port of the Service.
 
 They are written when the server listens, corrected if an earlier server left stale ones, and withdrawn at shutdown.
 Servers with the same store and port are listed together; with different ports the last server replaces the others, as
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import ClassVar
 
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Object, copy
 from setpoint.server.bootstrap.system_objects import APISERVER, complete
 from setpoint.server.request.context import Services
 from setpoint.store.contract import ABSENT, ExpectationFailed
@@ -20,6 +21,7 @@ _NAME, _NAMESPACE = "kubernetes", "default"
 # Documentation addresses. No packet is sent: the system only reports the source address for this destination.
 _ELSEWHERE = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF_INET6, "2001:db8::1")}
 _ATTEMPTS = 10
+_SERVICE_PORT = 443
 
 
 def address_of(host: str) -> str:
@@ -40,12 +42,35 @@ async def advertise(services: Services, address: str, port: int) -> None:
     """Publishes the server's address. Addresses of other servers are kept only if the store is shared."""
     for form in (_Endpoints(port), _Slice(port, f"IPv{ip_address(address).version}")):
         await _write(services, form, lambda told: {*told, address} if services.views.shared else {address})
+    await _set_target_port(services, port)
 
 
 async def withdraw(services: Services, address: str, port: int) -> None:
     """Removes the server's address."""
     for form in (_Endpoints(port), _Slice(port, f"IPv{ip_address(address).version}")):
         await _write(services, form, lambda told: told - {address})
+
+
+async def _set_target_port(services: Services, port: int) -> None:
+    """Sets the target port of the Service to the port of the server."""
+    resource = services.registry.resource("", "v1", "services")
+    assert resource is not None, "services are not served"
+    key = resource.storage.key(_NAMESPACE, _NAME)
+    for _ in range(_ATTEMPTS):
+        item = await services.store.get(key)
+        if item is None:
+            return  # a user deleted the Service
+        tree = copy(resource.item(item))
+        own = [each for each in tree["spec"].get("ports") or () if each.get("port") == _SERVICE_PORT]
+        if all(each.get("targetPort") == port for each in own):
+            return
+        for each in own:
+            each["targetPort"] = port
+        try:
+            await services.commit(key, resource.encode(tree), item.revision, APISERVER)
+        except ExpectationFailed:
+            continue  # concurrent write by another server with the same store
+        return
 
 
 class _Endpoints:

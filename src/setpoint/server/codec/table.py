@@ -71,7 +71,7 @@ class BuiltinCells:
 def cells_of(resource: Resource) -> Cells:
     """The columns of a resource."""
     version = resource.crd.version(resource.version) if resource.crd is not None else None
-    if version is not None:
+    if version is not None and not resource.strategy.columns:
         return crd_table.PrinterColumns(version.additional_printer_columns)
     strategy = resource.strategy
     return BuiltinCells(resource.kind, strategy.columns, strategy.undefined_columns)

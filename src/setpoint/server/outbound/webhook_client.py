@@ -17,6 +17,8 @@ from setpoint.objects.tree import Object
 from setpoint.server.outbound.service_resolver import ServiceError, ServiceResolver
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from setpoint.client.transport import Answer
     from setpoint.server.outbound.client import Client, OutboundTarget
 
@@ -75,9 +77,14 @@ def _clean(path: str) -> str:
 class WebhookClient:
     """Calls webhooks for one server."""
 
-    def __init__(self, client: "Client", resolver: ServiceResolver) -> None:
+    def __init__(
+        self, client: "Client", resolver: ServiceResolver, explain: "Callable[[str, str], Awaitable[str]]"
+    ) -> None:
+        """`explain` returns the reason for which a service, given by namespace and name, has no address; empty if
+        unknown."""
         self._client = client
         self._resolver = resolver
+        self._explain = explain
 
     def close(self) -> None:
         """Aborts pending calls and closes all connections."""
@@ -101,7 +108,8 @@ class WebhookClient:
             endpoint = self._endpoint(config)
             answer = await self._client.post(endpoint, body, timeout=seconds, query=query)
         except ServiceError as error:
-            raise CallError(str(before_answer("POST", f"{config.url}?{query}", str(error)))) from None
+            reason = "" if config.service is None else await self._explain(*config.service[:2])
+            raise CallError(str(before_answer("POST", f"{config.url}?{query}", reason or str(error)))) from None
         except AuthoritiesError as error:
             raise CallError(str(error), has_bad_authorities=True) from None
         except CallFailed as error:

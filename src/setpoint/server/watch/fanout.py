@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Protocol, TypeAlias
 
 from setpoint.objects.errors import APIError
-from setpoint.store.contract import Event, Store, StoreError
+from setpoint.store.contract import Event, Store, StoreError, TooLate
 
 Prepare: TypeAlias = Callable[[Sequence[Event]], Awaitable[object]]
 
@@ -113,7 +113,9 @@ class Fanout:
                     await self._notify(part)
         except (StoreError, APIError) as error:
             for subscriber in tuple(self._subscribers):
-                self.unsubscribe(subscriber, error)
+                # The fan-out may begin earlier than a later subscriber, which then follows the log from its own start.
+                ahead = isinstance(error, TooLate) and subscriber.reached > error.revision
+                self.unsubscribe(subscriber, None if ahead else error)
         finally:
             self._end()
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from setpoint.objects.metrics import Histogram
 from setpoint.server.message import Frame
+from setpoint.server.watch.starts import SharedStarts
 from setpoint.server.watch.stored_labels import labels_of
 from setpoint.store.contract import Event, LogEntry
 
@@ -44,6 +45,8 @@ class Changes:
     def __init__(self) -> None:
         self._frames: dict[tuple[str, str, int, str], Frame] = {}
         self._bytes = 0
+        # The initial events that watches share.
+        self.starts = SharedStarts()
         # The number of bytes of the events that all watches of the resource have sent.
         self.sizes = Histogram(_SIZES)
         self._labels: dict[bytes, dict[str, str] | None] = {}
@@ -70,10 +73,12 @@ class Changes:
         return self._labels[value]
 
     def evict(self, key: str) -> None:
-        """Removes the frames of an object from the cache, and all labels, which are cached by the whole object."""
+        """Removes the frames of an object from the cache, and all labels and initial events, which are cached for
+        whole objects."""
         for place in [place for place in self._frames if place[3] == key]:
             self._bytes -= len(self._frames.pop(place).payload)
         self._labels.clear()
+        self.starts.clear()
 
     def frame(self, form: str, kind: str, event: Event, make: Callable[[str, Event], bytes]) -> Frame:
         """Returns the frame of an event; `make` returns the bytes of the event if the frame is not cached."""

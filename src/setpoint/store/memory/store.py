@@ -12,6 +12,7 @@ from typing import Self
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
+from setpoint.store.cached.publishing import Listener
 from setpoint.store.contract import (
     EXPIRY,
     Closed,
@@ -62,6 +63,7 @@ class MemoryStore:
         self._clock = clock or SystemClock()
         self._retention = retention
         self._followers = Followers()
+        self._listeners: list[Listener] = []
         self._upkeep = Upkeep(self._clock, self._due, self.maintain)
         self._state = State()
         self.closed = False
@@ -129,6 +131,10 @@ class MemoryStore:
         found = [item for item in state.items_at(prefix, at) if item.key > after]
         items = found[:limit] if limit else found
         return Page(items, at, len(found) - len(items))
+
+    async def holds(self, prefix: str) -> bool:
+        """Returns True: all objects are in memory."""
+        return True
 
     def scan(self, prefix: str, after: str, limit: int, at: int | None) -> Sequence[Item]:
         """Returns the items of `range`, synchronously, without counting the items after them."""
@@ -225,6 +231,10 @@ class MemoryStore:
         """Makes a revision the current one, after all its entries are in the log."""
         state = self._state
         state.current = revision
+        if self._listeners:
+            events = state.events[first_after(state.events, revision - 1) :]
+            for listener in self._listeners:
+                listener.published(events)
         if self._followers.waiting:
             self._followers.publish(revision, keys)
         if revision >= self._trim_revision or state.size > self._trim_size:
@@ -235,6 +245,15 @@ class MemoryStore:
     @property
     def purged(self) -> int:
         return self._state.purged
+
+    def listen(self, listener: Listener) -> None:
+        """Reports all further revisions to a listener, before commits return and before watches receive events."""
+        self._listeners.append(listener)
+
+    def unlisten(self, listener: Listener) -> None:
+        """Ends the reports to a listener."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
 
     def watch(self, prefix: str, after: int | None = None) -> Cursor:
         return Cursor(self, self._followers, prefix, after)
@@ -351,6 +370,8 @@ class MemoryStore:
         else:
             self._state.load(load(snapshot if isinstance(snapshot, bytes) else snapshot.dump()))
         self.restored = self._state.current
+        for listener in self._listeners:
+            listener.restored()
         self._followers.wake_all(self.restored)
         self._plan_trim()
         self._expect_upkeep()

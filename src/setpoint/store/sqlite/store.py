@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar, get_args
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
+from setpoint.store.cached.publishing import Listener
 from setpoint.store.contract import (
     Closed,
     Event,
@@ -159,6 +160,7 @@ class SqliteStore:
             raise
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix=f"reader of {path.name}")
         self._followers = Followers()
+        self._listeners: list[Listener] = []
         self._upkeep = Upkeep(clock, self._due, self.maintain)
         self._jobs: list[Job] = []
         # The bounds as seen by the event loop: the file may be one commit ahead.
@@ -219,7 +221,7 @@ class SqliteStore:
         """Waits until the background check of a large file is complete. Raises Damaged."""
         if self._checking is not None:
             await self._loop.run_in_executor(None, self._checking.join)
-        self._open()
+        self.check_open()
 
     # Reading
 
@@ -236,7 +238,7 @@ class SqliteStore:
 
     def peek(self, key: str) -> Item | None:
         """Returns the current item of a key as `get` does, synchronously."""
-        self._open()
+        self.check_open()
         try:
             return self._own.get(key, None)  # one statement needs no transaction
         except FAILURES as error:
@@ -260,12 +262,12 @@ class SqliteStore:
 
     def _read(self, read: Callable[[Reader], _T]) -> _T:
         """Reads a few rows synchronously: switching to a thread and back would cost several times as much."""
-        self._open()
+        self.check_open()
         return self._in_one_state(self._own, read)
 
     async def _read_in_thread(self, read: Callable[[Reader], _T]) -> _T:
         """Reads any number of rows, on a thread."""
-        self._open()
+        self.check_open()
 
         def read_rows() -> _T:
             reader = self._idle.pop()
@@ -300,13 +302,13 @@ class SqliteStore:
         cause: Cause | None = None,
         ttl: float | None = None,
     ) -> int:
-        self._open()
+        self.check_open()
         check_key(key)
         revision: int = await self._commit([Write(key, value, expect, ttl)], actor, cause, alone=True)
         return revision
 
     async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
-        self._open()
+        self.check_open()
         check_writes(writes)
         if len(writes) > FORGOTTEN:
             raise ValueError(f"a transaction writes at most {FORGOTTEN} keys; this one writes {len(writes)}")
@@ -330,7 +332,7 @@ class SqliteStore:
         return job.future
 
     def _future(self) -> asyncio.Future[Any]:
-        self._open()
+        self.check_open()
         return self._loop.create_future()
 
     def _send(self) -> None:
@@ -352,6 +354,8 @@ class SqliteStore:
         if published.restored:
             self.restored = self.current
             self._recent, self._recent_from, self._recent_size = [], self.current, 0
+            for listener in self._listeners:
+                listener.restored()
             self._followers.wake_all(self.current)
             self._expect_upkeep()
         if published.purged > self.purged or published.restored:
@@ -361,6 +365,8 @@ class SqliteStore:
         events = published.events
         if events:
             self._cache_recent(events)
+            for listener in self._listeners:
+                listener.published(events)
             if self._followers.waiting:
                 for event in events:
                     self._followers.publish(event.entry.revision, (event.entry.key,))
@@ -375,6 +381,15 @@ class SqliteStore:
                 future.set_exception(error)
 
     # Following
+
+    def listen(self, listener: Listener) -> None:
+        """Reports all further revisions to a listener, before commits return and before watches receive events."""
+        self._listeners.append(listener)
+
+    def unlisten(self, listener: Listener) -> None:
+        """Ends the reports to a listener."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
 
     def watch(self, prefix: str, after: int | None = None) -> Cursor:
         return Cursor(self, self._followers, prefix, after)
@@ -415,7 +430,7 @@ class SqliteStore:
         return True
 
     async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:
-        self._open()
+        self.check_open()
         keys = [selection.key]
         if selection.is_prefix:
             keys = await self._submit(FindKeys(self._future(), selection.key, after, limit))
@@ -462,7 +477,7 @@ class SqliteStore:
         return await self._read_in_thread(dumped)
 
     async def restore(self, snapshot: Snapshot | bytes) -> int:
-        self._open()
+        self.check_open()
         data = snapshot if isinstance(snapshot, bytes) else snapshot.dump()
         contents = await self._call(self._readers, lambda: load(data))
         revision: int = await self._submit(Restore(self._future(), contents))
@@ -488,7 +503,8 @@ class SqliteStore:
             connection.close()
         self._lock.release(clean=self._damage is None)
 
-    def _open(self) -> None:
+    def check_open(self) -> None:
+        """Raises Closed, or the damage that the background check has found."""
         if self.closed:
             raise Closed("the store is closed")
         if self._damage is not None:

@@ -1,0 +1,7 @@
+"""The cache of the current state of a store, and indexes of the current state."""
+
+from setpoint.store.cached.publishing import Publishing
+from setpoint.store.cached.state_cache import NotHeld, StateCache
+from setpoint.store.cached.term_indexes import HeldState, TermIndexes
+
+__all__ = ["HeldState", "NotHeld", "Publishing", "StateCache", "TermIndexes"]

@@ -1,0 +1,416 @@
+"""The cache of the current state: reads of the newest and of recent revisions come from memory.
+
+The cache is a store itself, above a store that reports every revision (`Publishing`). The store reports a revision
+before the commit returns, so the cache always has all acknowledged writes. A read of the store itself may return a
+revision that was not reported yet; such a read waits until the cache has reached the revision, so that no client goes
+back in time.
+
+The objects of a resource are either complete in memory, or read from the store. `fill` reads all resources in the
+background, as far as the limit of memory allows; a list of a resource that is not complete reads the resource at
+once, for all lists that arrive meanwhile.
+"""
+
+import asyncio
+import heapq
+import sys
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from setpoint.objects.provenance import Actor, Cause
+from setpoint.store.cached.collection import Collection, Undone, collection_of, undo
+from setpoint.store.cached.publishing import Listener, Publishing
+from setpoint.store.contract import (
+    Closed,
+    Event,
+    Expect,
+    Item,
+    LogEntry,
+    Page,
+    Purge,
+    PurgedPage,
+    Selection,
+    Snapshot,
+    StoreError,
+    Watch,
+    Write,
+)
+
+# Greater than the last character of any key of a resource.
+_LAST = chr(sys.maxunicode)
+# The bytes of the objects in memory, approximately.
+LIMIT = 256 * 1024 * 1024
+# The number of objects that are read from the store at once, and of those that are added before other tasks run.
+_CHUNK, _STEP = 4000, 250
+# The maximum number of events that are undone for a read of a recent revision.
+_UNDONE = 5000
+
+
+class NotHeld(StoreError):
+    """The objects are not in memory."""
+
+
+class StateCache:
+    """A store with its current state in memory. Belongs to the event loop of the store."""
+
+    def __init__(self, store: Publishing, limit: int = LIMIT, group: Callable[[str], str] = collection_of) -> None:
+        """`group` returns the part of a key, or of a prefix of keys, that all objects of its collection begin with, and
+        an empty string for keys outside all collections."""
+        self._group = group
+        self._store = store
+        self._limit = limit
+        self._collections: dict[str, Collection] = {}
+        self._size = 0
+        # True if a resource without a collection has no objects; before that, the resources without a collection that
+        # have changed.
+        self._knows_all = False
+        self._changed: set[str] = set()
+        self._loading: dict[str, asyncio.Task[None]] = {}
+        # The reads that wait for a revision.
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = count()
+        self._filling: asyncio.Task[None] | None = None
+        store.listen(self)
+
+    def start(self) -> None:
+        """Begins to read all objects in the background."""
+        if self._filling is None:
+            self._filling = asyncio.ensure_future(self._fill())
+            self._filling.add_done_callback(_note_end)
+
+    @property
+    def current(self) -> int:
+        """The current revision."""
+        return self._store.current
+
+    def listen(self, listener: Listener) -> None:
+        """Reports all further revisions to a listener, after the cache has them."""
+        self._store.listen(listener)
+
+    def unlisten(self, listener: Listener) -> None:
+        """Ends the reports to a listener."""
+        self._store.unlisten(listener)
+
+    def detach(self) -> None:
+        """Ends the cache. The store stays open."""
+        self._store.unlisten(self)
+        for task in (*self._loading.values(), *((self._filling,) if self._filling is not None else ())):
+            task.cancel()
+
+    @property
+    def size(self) -> int:
+        """The approximate number of bytes of the objects in memory."""
+        return self._size
+
+    # Following
+
+    def published(self, events: Sequence[Event]) -> None:
+        for event in events:
+            name = self._group(event.entry.key)
+            collection = self._collections.get(name)
+            if collection is None:
+                if not self._knows_all or not name:
+                    self._changed.add(name)
+                    continue
+                collection = self._collections[name] = Collection(is_complete=True)
+            elif collection.estimate:
+                continue
+            before = collection.size
+            collection.apply(event)
+            self._size += collection.size - before
+            if self._size > self._limit and collection.size > before:
+                self._drop(name, collection.size)
+        current = self._store.current
+        while self._waiting and self._waiting[0][0] <= current:
+            waiting = heapq.heappop(self._waiting)[2]
+            if not waiting.done():
+                waiting.set_result(None)
+
+    def restored(self) -> None:
+        # Loads under way end by themselves: their collections are no longer used.
+        self._collections.clear()
+        self._loading.clear()
+        self._changed.clear()
+        self._size = 0
+        self._knows_all = False
+        if self._filling is not None:
+            self._filling.cancel()
+            self._filling = None
+            self.start()
+        self.published(())
+
+    def _drop(self, name: str, estimate: int) -> None:
+        """Removes the objects of a resource from memory, because they exceed the limit."""
+        self._size -= self._collections[name].size
+        dropped = self._collections[name] = Collection()
+        dropped.estimate = estimate
+
+    async def _reach(self, revision: int) -> None:
+        """Waits until the cache has all events up to a revision."""
+        if revision > self._store.current:
+            waiting = asyncio.get_running_loop().create_future()
+            heapq.heappush(self._waiting, (revision, next(self._numbers), waiting))
+            await waiting
+
+    # Loading
+
+    async def _fill(self) -> None:
+        """Reads all resources, one after the other."""
+        after = ""
+        while page := (await self._store.range("", after, 1)).items:
+            key = page[0].key
+            name = self._group(key)
+            # A key outside of all collections is passed alone.
+            after = key
+            if name:
+                await self._complete(name)
+                after = max(key, name + _LAST)
+        # The resources that had no objects when they were passed, and have some now.
+        while changed := [name for name in self._changed if name and name not in self._collections]:
+            for name in changed:
+                await self._complete(name)
+        self._changed.clear()
+        self._knows_all = True
+
+    async def _complete(self, name: str) -> Collection | None:
+        """Returns the complete collection, after reading the objects if necessary; None if they exceed the limit."""
+        collection = self._collections.get(name)
+        if collection is not None and collection.estimate and self._size + collection.estimate > self._limit:
+            return None
+        if collection is None or not collection.is_complete:
+            task = self._loading.get(name)
+            if task is None:
+                task = self._loading[name] = asyncio.ensure_future(self._load(name))
+                task.add_done_callback(lambda done: self._loaded(name, done))
+            try:
+                await asyncio.shield(task)
+            except asyncio.CancelledError:
+                if task.cancelled():
+                    raise Closed("the cache is closed") from None
+                raise
+            collection = self._collections.get(name)
+        return collection if collection is not None and collection.is_complete else None
+
+    def _loaded(self, name: str, task: asyncio.Task[None]) -> None:
+        if self._loading.get(name) is task:
+            del self._loading[name]
+        if not task.cancelled():
+            task.exception()  # the waiting readers raise the error; without one, the error is unimportant
+
+    async def _load(self, name: str) -> None:
+        if name in self._collections:
+            self._size -= self._collections[name].size
+        collection = self._collections[name] = Collection()
+        try:
+            await self._read(name, collection)
+        finally:
+            if not collection.is_complete and self._collections.get(name) is collection:
+                self._drop(name, 1)  # the next reader tries again
+
+    async def _read(self, name: str, collection: Collection) -> None:
+        """Reads the objects of a resource into its collection, unless they exceed the limit."""
+        after, number = "", 0
+        while True:
+            page = await self._store.range(name, after, _CHUNK)
+            # The events up to the revision of the page may still be on their way.
+            await self._reach(page.revision)
+            for place, item in enumerate(page.items):
+                if place % _STEP == _STEP - 1:
+                    await asyncio.sleep(0)
+                if self._collections.get(name) is not collection:
+                    return  # restored, or over the limit
+                before = collection.size
+                collection.add_read(item)
+                self._size += collection.size - before
+            number += len(page.items)
+            expected = collection.size * (number + page.remaining) // max(number, 1)
+            if self._size - collection.size + expected > self._limit:
+                self._drop(name, expected)
+                return
+            if not page.remaining:
+                break
+            after = page.items[-1].key
+        if self._collections.get(name) is collection:
+            collection.complete()
+
+    # Reading
+
+    def _held(self, key: str) -> Collection | None:
+        """Returns the complete collection of a key or prefix; None if the objects are not in memory."""
+        name = self._group(key)
+        found = self._collections.get(name)
+        if found is None:
+            return _EMPTY if self._knows_all and name else None
+        return found if found.is_complete else None
+
+    def _undone(self, prefix: str, at: int | None) -> Undone | None:
+        """Returns the items to undo for a read at a revision. Raises NotHeld if memory does not have them."""
+        current = self._store.current
+        if at is None or at == current:
+            return None
+        if at < current:
+            self._store.bounds.check(at)
+            events: list[Event] = []
+            last = at
+            while last < current and len(events) <= _UNDONE:
+                step = self._store.recent(last)
+                if step is None:
+                    break
+                events += step
+                last = step[-1].entry.revision if step else current
+            else:
+                undone = undo(events, prefix) if last >= current else None
+                if undone is not None:
+                    return undone
+        raise NotHeld("the revision is not in memory")
+
+    async def holds(self, prefix: str) -> bool:
+        """Returns True if the objects with a prefix are in memory; reads them if necessary."""
+        if self._held(prefix) is not None:
+            return True
+        self._store.check_open()
+        name = self._group(prefix)
+        return bool(name) and await self._complete(name) is not None
+
+    async def revision(self) -> int:
+        self._store.check_open()
+        return self._store.current
+
+    async def oldest(self) -> int:
+        self._store.check_open()
+        return self._store.bounds.oldest
+
+    async def get(self, key: str, at: int | None = None) -> Item | None:
+        held = self._held(key)
+        if held is not None:
+            self._store.check_open()
+            if at is None or at == self._store.current:
+                return held.get(key)
+            try:
+                undone = self._undone(key, at)
+            except NotHeld:
+                pass
+            else:
+                return undone[key] if undone and key in undone else held.get(key)
+        item = await self._store.get(key, at)
+        await self._reach(await self._store.revision() if at is None else at)
+        return item
+
+    def peek(self, key: str) -> Item | None:
+        """Returns the current item of a key synchronously; None also if the item is not in memory."""
+        self._store.check_open()
+        held = self._held(key)
+        return None if held is None else held.get(key)
+
+    async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
+        # A page of a resource that is still being read does not wait for the whole resource.
+        if self._held(prefix) is not None or (not limit and await self.holds(prefix)):
+            try:
+                return self._page(prefix, after, limit, at)
+            except NotHeld:
+                pass
+        page = await self._store.range(prefix, after, limit, at)
+        await self._reach(page.revision)
+        return page
+
+    def _page(self, prefix: str, after: str, limit: int, at: int | None) -> Page:
+        self._store.check_open()
+        held = self._held(prefix)
+        if held is None:
+            raise NotHeld("the objects are not in memory")
+        undone = self._undone(prefix, at)
+        items = held.items(prefix, after, limit, undone)
+        remaining = held.count(prefix, items[-1].key, undone) if limit and len(items) == limit else 0
+        return Page(items, self._store.current if at is None else at, remaining)
+
+    def scan(self, prefix: str, after: str, limit: int, at: int | None) -> Sequence[Item]:
+        """Returns the items of `range`, synchronously, without counting the items after them. Raises NotHeld, TooLate
+        or TooEarly."""
+        self._store.check_open()
+        held = self._held(prefix)
+        if held is None:
+            raise NotHeld("the objects are not in memory")
+        return held.items(prefix, after, limit, self._undone(prefix, at))
+
+    async def count(self, prefix: str, at: int | None = None) -> int:
+        held = self._held(prefix)
+        if held is not None:
+            self._store.check_open()
+            try:
+                return held.count(prefix, "", self._undone(prefix, at))
+            except NotHeld:
+                pass
+        number = await self._store.count(prefix, at)
+        await self._reach(await self._store.revision() if at is None else at)
+        return number
+
+    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:
+        found = await self._store.history(key, before, limit)
+        if found:
+            await self._reach(found[0].revision)
+        return found
+
+    async def log(self, after: int = 0, limit: int = 0) -> Sequence[LogEntry]:
+        found = await self._store.log(after, limit)
+        if found:
+            await self._reach(found[-1].revision)
+        return found
+
+    async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
+        """Returns only the revisions and times of entries after a revision."""
+        return await self._store.times(after, limit)
+
+    def watch(self, prefix: str, after: int | None = None) -> Watch:
+        return self._store.watch(prefix, after)
+
+    # Writing
+
+    async def commit(
+        self,
+        key: str,
+        value: bytes | None,
+        expect: Expect,
+        actor: Actor,
+        cause: Cause | None = None,
+        ttl: float | None = None,
+    ) -> int:
+        return await self._store.commit(key, value, expect, actor, cause, ttl)
+
+    async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
+        return await self._store.transact(writes, actor, cause)
+
+    # Upkeep
+
+    async def compact(self, to: int) -> None:
+        await self._store.compact(to)
+
+    @property
+    def purges_single_keys(self) -> bool:
+        return self._store.purges_single_keys
+
+    async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:
+        return await self._store.purge(selection, purge, after, limit)
+
+    async def scrub(self, *, always: bool = False) -> None:
+        await self._store.scrub(always=always)
+
+    async def maintain(self) -> None:
+        await self._store.maintain()
+
+    async def snapshot(self) -> Snapshot:
+        return await self._store.snapshot()
+
+    async def restore(self, snapshot: Snapshot | bytes) -> int:
+        return await self._store.restore(snapshot)
+
+    async def close(self) -> None:
+        self.detach()
+        await self._store.close()
+
+
+_EMPTY = Collection(is_complete=True)
+
+
+def _note_end(filling: asyncio.Task[None]) -> None:
+    """Ignores an error of the store while the cache is filled: the next reader meets the same error."""
+    if not filling.cancelled():
+        filling.exception()

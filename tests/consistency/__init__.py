@@ -1,0 +1,1 @@
+"""Checks that concurrent clients of the API see one consistent log, on every store."""

@@ -1,0 +1,47 @@
+"""Concurrent clients see one consistent log on every store, with compactions, slow readers and restarts."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from tests.consistency.check import violations
+from tests.consistency.history import UNKNOWN
+from tests.consistency.rounds import SMALL_CACHE, Plan, run_round
+from tests.consistency.world import Open, etcd, memory, sqlite
+from tests.store.etcd_server import require_etcd
+
+LOCAL = pytest.mark.parametrize("opening", [memory, sqlite])
+# Few rounds: `make robustness` runs hundreds.
+ROUNDS = 2
+
+
+@LOCAL
+@pytest.mark.parametrize("seed", range(ROUNDS))
+async def test_a_local_store_is_consistent(opening: Callable[[], AbstractAsyncContextManager[Open]], seed: int) -> None:
+    history, _ = await run_round(seed, Plan(), opening)
+    assert violations(history) == []
+    assert history.compactions
+
+
+@LOCAL
+async def test_a_local_store_is_consistent_across_restarts(
+    opening: Callable[[], AbstractAsyncContextManager[Open]],
+) -> None:
+    history, world = await run_round(7, Plan(restarts=3), opening)
+    assert violations(history) == []
+    assert world.restarts == 3
+    assert any(write.outcome == UNKNOWN for write in history.writes), "no request was under way at a restart"
+
+
+@pytest.mark.parametrize("cache_bytes", [0, SMALL_CACHE])
+async def test_a_store_with_a_small_cache_is_consistent(cache_bytes: int) -> None:
+    history, _ = await run_round(3, Plan(restarts=1, cache_bytes=cache_bytes), sqlite)
+    assert violations(history) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("servers", [1, 2])
+async def test_etcd_is_consistent(servers: int) -> None:
+    require_etcd()
+    history, _ = await run_round(1, Plan(servers=servers, restarts=1), etcd)
+    assert violations(history) == []

@@ -1,0 +1,139 @@
+"""The servers of a round over one store: requests reach them until a restart, which loses the requests under way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+
+from tests.store.etcd_server import shared_etcd
+
+from setpoint.objects.clock import SystemClock
+from setpoint.objects.ids import SystemIds
+from setpoint.server.app import Server
+from setpoint.server.message import Request, Response
+from setpoint.server.server_options import ServerSettings
+from setpoint.store.cached.state_cache import LIMIT
+from setpoint.store.contract import Retention, Store
+from setpoint.store.etcd import EtcdConfig, EtcdStore
+from setpoint.store.memory import MemoryStore
+from setpoint.store.sqlite import SqliteStore
+
+# Opens the store of a server; called again after each restart, and once for each server.
+Open: TypeAlias = Callable[[], Awaitable[Store]]
+_roots = count()
+
+
+class Interrupted(Exception):
+    """The response was lost in a restart."""
+
+
+@dataclass
+class World:
+    """Some servers over one store. A client keeps its server, by number."""
+
+    open: Open
+    cache_bytes: int = LIMIT
+    servers: list[Server] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    restarts: int = 0
+    _up: asyncio.Event = field(default_factory=asyncio.Event)
+    _under_way: set[asyncio.Task[Response]] = field(default_factory=set)
+    # Called before each restart, and awaited: ends the watches, whose streams belong to the old servers.
+    ending: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+
+    async def start(self, number: int) -> None:
+        for _ in range(number):
+            store = await self.open()
+            settings = ServerSettings(state_cache_bytes=self.cache_bytes)
+            server = Server(store, clock=SystemClock(), ids=SystemIds(), settings=settings)
+            server.services.views.shared = number > 1
+            await server.start()
+            self.stores.append(store)
+            self.servers.append(server)
+        self._up.set()
+
+    async def call(self, place: int, request: Request) -> Response:
+        """Sends a request to a server. Raises Interrupted if the server ends before its response."""
+        await self._up.wait()
+        task = asyncio.ensure_future(self.servers[place % len(self.servers)](request))
+        self._under_way.add(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise Interrupted from None
+            task.cancel()
+            raise
+        finally:
+            self._under_way.discard(task)
+
+    def send_bookmarks(self) -> None:
+        for server in self.servers:
+            for watch in tuple(server.services.watches):
+                watch.send_bookmarks()
+
+    async def up(self) -> None:
+        """Waits until the servers answer."""
+        await self._up.wait()
+
+    async def restart(self) -> None:
+        """Ends the servers in the middle of their requests, and starts new ones on the same store."""
+        number = len(self.servers)
+        await self.stop()
+        self.restarts += 1
+        await self.start(number)
+
+    async def stop(self) -> None:
+        self._up.clear()
+        lost = list(self._under_way)
+        for task in lost:
+            task.cancel()
+        await asyncio.gather(*lost, return_exceptions=True)
+        for end in self.ending:
+            await end()
+        for server, store in zip(self.servers, self.stores, strict=True):
+            server.close()
+            await store.close()
+        self.servers, self.stores = [], []
+
+
+class KeptMemoryStore(MemoryStore):
+    """A store in memory that outlives its servers."""
+
+    async def close(self) -> None:
+        """Keeps the store open."""
+
+
+@asynccontextmanager
+async def memory(kind: type[KeptMemoryStore] = KeptMemoryStore) -> AsyncIterator[Open]:
+    store = kind(retention=Retention())
+
+    async def opened() -> Store:
+        return store
+
+    yield opened
+    await MemoryStore.close(store)
+
+
+@asynccontextmanager
+async def sqlite() -> AsyncIterator[Open]:
+    with TemporaryDirectory() as folder:
+
+        async def opened() -> Store:
+            return await SqliteStore.open(Path(folder, "store.db"), retention=Retention(), durability="off")
+
+        yield opened
+
+
+@asynccontextmanager
+async def etcd() -> AsyncIterator[Open]:
+    config = EtcdConfig((shared_etcd().endpoint,), root=f"/consistency-{next(_roots)}")
+
+    async def opened() -> Store:
+        return await EtcdStore.open(config, retention=Retention())
+
+    yield opened

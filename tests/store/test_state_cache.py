@@ -1,0 +1,218 @@
+"""The cache of the state: reads come from memory, and never go back in time. The contract suite runs on it as well."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.store.conftest import eventually
+
+from setpoint.objects.provenance import Actor
+from setpoint.store.cached import StateCache
+from setpoint.store.contract import ABSENT, ANY, Closed, Page, Retention, TooLate
+from setpoint.store.sqlite import SqliteStore
+from setpoint.store.sqlite.writer import Published
+
+ACTOR = Actor("tester")
+MAPS = "/core/configmaps/"
+
+
+class CountingStore(SqliteStore):
+    """Counts its reads, and holds its reports back while a test wants that."""
+
+    ranges = 0
+    gets = 0
+    # Called before a range returns.
+    between: Callable[[], Any] | None = None
+    held: list[Published] | None = None
+
+    async def get(self, key: str, at: int | None = None) -> Any:
+        self.gets += 1
+        return await super().get(key, at)
+
+    async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
+        self.ranges += 1
+        page = await super().range(prefix, after, limit, at)
+        if self.between is not None:
+            await self.between()
+        return page
+
+    def _published(self, published: Published) -> None:
+        if self.held is None:
+            super()._published(published)
+        else:
+            self.held.append(published)
+
+    def release(self) -> None:
+        held, self.held = self.held or [], None
+        for published in held:
+            self._published(published)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[CountingStore]:
+    store = await CountingStore.open(tmp_path / "store.db", retention=Retention(), durability="off")
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def cache(store: CountingStore) -> AsyncIterator[StateCache]:
+    cache = StateCache(store)
+    yield cache
+    cache.detach()
+
+
+async def put(store: StateCache | SqliteStore, name: str, value: str = "1") -> int:
+    return await store.commit(MAPS + name, value.encode(), ANY, ACTOR)
+
+
+async def names(cache: StateCache, **options: Any) -> list[str]:
+    return [item.key.removeprefix(MAPS) for item in (await cache.range(MAPS, **options)).items]
+
+
+async def test_reads_that_start_together_share_one_read_of_the_store(store: CountingStore, cache: StateCache) -> None:
+    for number in range(3):
+        await put(store, f"{number}")
+    found = await asyncio.gather(*(names(cache) for _ in range(100)))
+    assert found == [["0", "1", "2"]] * 100
+    assert store.ranges == 1
+
+
+async def test_a_held_resource_is_not_read_again(store: CountingStore, cache: StateCache) -> None:
+    await cache.holds(MAPS)
+    first = await put(cache, "a")
+    await put(cache, "a", "2")
+    await put(cache, "b")
+    store.ranges = 0
+    assert await names(cache) == ["a", "b"]
+    assert await names(cache, limit=1) == ["a"]
+    assert await names(cache, at=first) == ["a"]
+    assert [(await cache.get(MAPS + "a", at)).value for at in (None, first)] == [b"2", b"1"]  # type: ignore[union-attr]
+    assert await cache.get(MAPS + "b", first) is None
+    assert await cache.count(MAPS, first) == 1
+    assert (store.ranges, store.gets) == (0, 0)
+
+
+async def test_a_deleted_object_is_in_the_past_until_compaction(cache: StateCache) -> None:
+    await cache.holds(MAPS)
+    there = await put(cache, "a")
+    gone = await cache.commit(MAPS + "a", None, ANY, ACTOR)
+    assert await names(cache) == []
+    page = await cache.range(MAPS, at=there)
+    assert [(item.key, item.revision, item.created) for item in page.items] == [(MAPS + "a", there, there)]
+    await cache.compact(gone)
+    with pytest.raises(TooLate):
+        await cache.range(MAPS, at=there)
+
+
+async def test_a_read_of_the_store_waits_until_the_cache_has_reached_its_revision(
+    store: CountingStore, cache: StateCache
+) -> None:
+    store.held = []
+    writing = asyncio.create_task(put(cache, "a"))
+    await eventually(lambda: _is(bool(store.held)), "the write is in the file")
+    # The resource is not in memory: all of these read the file, which is one revision ahead of the cache.
+    reading = [
+        asyncio.create_task(read)
+        for read in (cache.get(MAPS + "a"), cache.range(MAPS, "", 1), cache.range(MAPS), cache.log(), cache.count(MAPS))
+    ]
+    await asyncio.sleep(0.05)
+    assert await cache.revision() == 0
+    assert not any(task.done() for task in (writing, *reading))
+    store.release()
+    assert await writing == 1
+    await asyncio.gather(*reading)
+    assert await cache.revision() == 1
+
+
+async def _is(condition: bool) -> bool:
+    return condition
+
+
+async def test_a_deletion_while_the_objects_are_read_is_kept(store: CountingStore, cache: StateCache) -> None:
+    await put(store, "a")
+    await put(store, "b")
+
+    async def delete() -> None:
+        store.between = None
+        await store.commit(MAPS + "a", None, ANY, ACTOR)
+        await put(store, "b", "2")
+        await put(store, "c")
+
+    store.between = delete
+    assert await cache.holds(MAPS)
+    assert [(item.key, item.value) for item in cache.scan(MAPS, "", 0, None)] == [
+        (MAPS + "b", b"2"),
+        (MAPS + "c", b"1"),
+    ]
+
+
+async def test_a_write_whose_caller_was_cancelled_enters_the_cache(store: CountingStore, cache: StateCache) -> None:
+    await cache.holds(MAPS)
+    writing = asyncio.create_task(put(cache, "a"))
+    await asyncio.sleep(0)
+    writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
+    await put(cache, "b")
+    assert await names(cache) == ["a", "b"]
+
+
+async def test_objects_beyond_the_limit_are_read_from_the_store(store: CountingStore) -> None:
+    cache = StateCache(store, limit=5000)
+    for number in range(10):
+        await put(cache, f"{number}", "x" * 1000)
+    assert not await cache.holds(MAPS)
+    assert (await names(cache), cache.size) == ([str(number) for number in range(10)], 0)
+    for number in range(8):
+        await cache.commit(f"{MAPS}{number}", None, ANY, ACTOR)
+    assert await cache.holds("/core/secrets/")
+    await cache.commit("/core/secrets/a", b"x" * 6000, ABSENT, ACTOR)
+    assert not await cache.holds("/core/secrets/")
+    assert (await cache.get("/core/secrets/a")) is not None
+    assert cache.size == 0
+    cache.detach()
+
+
+async def test_a_filled_cache_knows_the_resources_without_objects(store: CountingStore, cache: StateCache) -> None:
+    await put(store, "a")
+
+    async def create() -> None:
+        """Creates an object of a resource that the cache has passed already."""
+        store.between = None
+        await store.commit("/apps/deployments/a", b"1", ANY, ACTOR)
+
+    store.between = create
+    cache.start()
+    await eventually(lambda: cache.holds("/core/secrets/"), "the cache is filled")
+    await asyncio.sleep(0.05)
+    store.ranges = 0
+    assert [item.key for item in (await cache.range("/apps/deployments/")).items] == ["/apps/deployments/a"]
+    assert (await cache.range("/batch/jobs/")).items == []
+    assert await cache.get("/batch/jobs/a") is None
+    await cache.commit("/batch/jobs/a", b"1", ABSENT, ACTOR)
+    assert await cache.count("/batch/jobs/") == 1
+    assert store.ranges == 0
+
+
+async def test_a_restored_state_replaces_the_cached_one(store: CountingStore, cache: StateCache) -> None:
+    await put(store, "a")
+    cache.start()
+    assert await names(cache) == ["a"]
+    snapshot = await cache.snapshot()
+    await put(cache, "b")
+    await cache.restore(snapshot)
+    assert await names(cache) == ["a"]
+    assert cache.peek(MAPS + "b") is None
+    await put(cache, "c")
+    assert await names(cache) == ["a", "c"]
+
+
+async def test_a_closed_store_is_not_read_from_memory(store: CountingStore, cache: StateCache) -> None:
+    await put(store, "a")
+    assert await names(cache) == ["a"]
+    await cache.close()
+    for read in (cache.get(MAPS + "a"), cache.range(MAPS), cache.revision(), cache.count(MAPS)):
+        with pytest.raises(Closed):
+            await read
