@@ -52,9 +52,11 @@ NAVIGATION = {
         ],
         "The platform": [
             "serve",
+            "consistency",
             "access",
             "security",
             "configuration",
+            "nodes",
             "workloads",
             "dcp",
             "aspire",

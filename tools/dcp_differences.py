@@ -22,11 +22,15 @@ def differences() -> list[dict[str, Any]]:
 def table() -> str:
     """Returns the text between the marks of the page."""
     rows = differences()
-    count = len(json.loads((_SUITE / "recorded.json").read_text()))
+    plain, containers = (
+        len(json.loads((_SUITE / name).read_text())) for name in ("recorded.json", "recorded_containers.json")
+    )
+    count = plain + containers
     different = sum(len(row["scenarios"]) for row in rows)
     lines = [
-        f"{count} scenarios over all kinds, without a container engine, were recorded with DCP (commit d680c176), and",
-        f"are replayed with `setpoint-dcp`: {count - different} answers are the same, {different} differ:",
+        f"{count} scenarios over all kinds, {containers} of them with Podman, were recorded with DCP",
+        "(commit d680c176), and are replayed with `setpoint-dcp`:",
+        f"{count - different} answers are the same, {different} differ:",
         "",
         "| difference | reason |",
         "|---|---|",

@@ -24,10 +24,12 @@ VERSION = "v0.37.2"
 ROOTS = {
     "core": (
         *("PodSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource", "EphemeralContainer"),
-        *("PodTemplateSpec", "PersistentVolumeClaim", "EventSource", "ObjectReference"),
+        *("PodTemplateSpec", "PersistentVolumeClaim", "EventSource", "ObjectReference", "VolumeNodeAffinity"),
     ),
-    "batch": ("PodFailurePolicy", "SuccessPolicy"),
+    "batch": ("PodFailurePolicy", "SuccessPolicy", "UncountedTerminatedPods"),
     "resource": ("ResourceClaimTemplateSpec",),
+    "flowcontrol": ("FlowSchemaSpec", "PriorityLevelConfigurationSpec"),
+    "admissionregistration": ("AuditAnnotation",),
 }
 
 _STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.M | re.S)

@@ -105,7 +105,12 @@ class Examined(NamedTuple):
 def examine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Examined]:
     """Has the doctor look at a home with nothing in it."""
     monkeypatch.chdir(tmp_path)
-    environ = {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path), "KUBECONFIG": "", "DOCKER_HOST": ""}
+    environ = {
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "HOME": str(tmp_path),
+        "KUBECONFIG": "",
+        "DOCKER_HOST": f"unix://{tmp_path}/none.sock",
+    }
 
     def run(*arguments: str, **more: str) -> Examined:
         result = CliRunner().invoke(main, ["doctor", "-o", "json", *arguments], env={**environ, **more})

@@ -55,6 +55,17 @@ def test_a_disruption_budget_stops_a_drain(kubectl: Kubectl, server: Serving, na
     ready = {"type": "Ready", "status": "True"}
     running["status"] |= {"phase": "Running", "conditions": [ready]}
     server.ask("PUT", f"/api/v1/namespaces/{namespace}/pods/kept/status", running)
+    # As the disruption controller writes it, which runs with nodes only.
+    budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/kept"
+    counted = server.get(budgets)
+    counted["status"] = {
+        "observedGeneration": 1,
+        "expectedPods": 1,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "disruptionsAllowed": 0,
+    }
+    server.ask("PUT", f"{budgets}/status", counted)
     done = kubectl.run("drain", "guarded", "--force", "--timeout=1s")
     assert done.returncode != 0
     assert "Cannot evict pod as it would violate the pod's disruption budget" in done.stderr + done.stdout

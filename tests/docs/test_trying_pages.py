@@ -28,6 +28,7 @@ NOT_RUN = {
     ],
     "envtest": [
         "needs Go, a Go operator and a published package; tests/clients runs controller-runtime's own suites so",
+        "a part of a Go test",
     ],
 }
 

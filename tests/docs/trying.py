@@ -19,6 +19,7 @@ _LOOKING = (
     "kubectl get",
     "curl",
 )
+_WAITING = "waiting for "
 
 
 def try_page(page: Path, shell: Shell) -> None:
@@ -50,6 +51,9 @@ def _try(shell: Shell, step: Step, block: Block, page: str) -> None:
         return
     deadline = time.monotonic() + PATIENCE
     printed, code = shell.type(step.command)
+    if step.command.startswith("setpoint down") and _WAITING not in (step.shown or ""):
+        # On a busy machine a service ends so late that `down` names it.
+        printed = "".join(line for line in printed.splitlines(keepends=True) if not line.startswith(_WAITING))
     while step.command.startswith(_LOOKING) and not is_shown(printed, step.shown or "") and time.monotonic() < deadline:
         time.sleep(0.1)
         printed, code = shell.type(step.command)

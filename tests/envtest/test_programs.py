@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -170,11 +171,30 @@ def test_objects_outlive_the_server_as_long_as_its_etcd_is_there(written: Path, 
         assert "kept" not in names(url)
 
 
+def test_one_flag_adds_nodes_and_the_controllers_of_workloads(written: Path, tmp_path: Path) -> None:
+    users = certificates(tmp_path)
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    with (
+        etcd(written, tmp_path / "data", tmp_path / "etcd.log") as etcd_url,
+        apiserver(written, tmp_path, etcd_url, "--nodes=simulated") as url,
+    ):
+        admin = Client.certified(url, tmp_path, users, "admin", "system:masters")
+        assert admin.ask("POST", deployments, deployment)[0] == 201
+        deadline = time.monotonic() + SECONDS
+        while admin.ask("GET", f"{deployments}/web")[1]["status"].get("availableReplicas") != 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
         ("--secure-port=0", "--secure-port=0: expected a port from 1 to 65535"),
         ("--service-cluster-ip-range=here", "invalid address range for Services 'here'"),
+        ("--nodes=some", "invalid nodes 'some': expected none, simulated, or simulated:N"),
         ("--tls-cert-file=x.crt", "--tls-cert-file and --tls-private-key-file must be given together"),
         ("--client-ca-file=/nowhere/ca.crt", "/nowhere/ca.crt"),
         ("--token-auth-file=/nowhere/tokens", "/nowhere/tokens"),

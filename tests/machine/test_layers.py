@@ -13,6 +13,7 @@ import pytest
 from setpoint.machine import kqueue_exits, linux, portable
 from setpoint.machine.chosen import choose, problem
 from setpoint.machine.layer import Layer
+from setpoint.machine.program_replacement import settled_environment
 
 pytest.importorskip("psutil", reason="the portable layer needs psutil")
 LAYERS: list[Layer] = [linux, portable]
@@ -139,3 +140,25 @@ def test_psutil_is_not_imported_on_linux() -> None:
 
 def test_the_module_that_is_never_executed_is_short() -> None:
     assert len(Path(kqueue_exits.__file__).read_text().splitlines()) < 80
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=["linux", "portable"])
+def test_a_process_that_replaces_its_program_keeps_its_environment(layer: Layer) -> None:
+    again = 'exec sh -c "$1" sh "$1"'
+    process = subprocess.Popen(["sh", "-c", again, "sh", again], env={"SETPOINT_WORKLOAD": "a b"})
+    try:
+        assert all(layer.environment(process.pid) for _ in range(1000))
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_empty_environment_costs_no_wait() -> None:
+    reads: list[str] = []
+
+    def read(name: str, found: bytes) -> bytes:
+        reads.append(name)
+        return found
+
+    assert settled_environment(lambda: read("environment", b""), lambda: bool(read("arguments", b"sleep"))) == b""
+    assert reads == ["environment", "arguments", "environment", "arguments"]

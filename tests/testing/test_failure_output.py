@@ -143,7 +143,9 @@ def archive(lines: list[str]) -> Path:
     return Path(shlex.split(command)[2])
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    "options", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="xdist", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("test", [WORLD, PLAIN, AFTERWARDS, FIXTURE], ids=["mark", "plain", "afterwards", "fixture"])
 def test_a_failed_test_shows_reconciles_revisions_and_the_archive(
     pytester: pytest.Pytester, test: str, options: tuple[str, ...]
@@ -208,6 +210,7 @@ async def test_growth(world):
 """
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_read_does_not_hide_the_failure(pytester: pytest.Pytester) -> None:
     result = ran(pytester, CLOSED)
     result.assert_outcomes(failed=1)
@@ -229,6 +232,7 @@ def test_other():
 """
 
 
+@pytest.mark.slow
 def test_passed_tests_and_tests_without_a_world_have_no_section_and_no_archive(pytester: pytest.Pytester) -> None:
     result = ran(pytester, PASSING, "--basetemp=base")
     result.assert_outcomes(passed=2, failed=1)

@@ -113,3 +113,20 @@ def test_work_on_its_own_thread_is_refused(thread: LoopThread) -> None:
 
     with pytest.raises(RuntimeError, match="its own thread"):
         thread.run(nested())
+
+
+def test_the_end_waits_for_connections_that_close() -> None:
+    thread = LoopThread("closing")
+
+    async def connect() -> tuple[asyncio.Server, asyncio.BaseTransport]:
+        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, host, port)
+        asyncio.get_running_loop().call_later(0.05, transport.close)
+        asyncio.get_running_loop().call_later(0.05, server.close)
+        return server, transport
+
+    server, transport = thread.run(connect())
+    thread.stop()
+    assert transport.is_closing()
+    assert not server.is_serving()

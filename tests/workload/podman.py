@@ -69,18 +69,28 @@ class Service:
     def address(self) -> str:
         return f"unix://{self.socket}"
 
-    def start(self) -> None:
-        """Starts it and waits until it answers."""
+    def configure(self) -> None:
+        """Writes what the program reads."""
         for name in ("networks", "tmp"):
             (self.place / name).mkdir(parents=True, exist_ok=True)
         config = _CONFIG.format(place=self.place, block=self._block, next=self._block + 1)
         (self.place / "containers.conf").write_text(config)
+
+    def write_program(self, path: Path) -> None:
+        """Writes a program in place of Podman's, which uses this place: for a machine with Podman and no socket."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#!/bin/sh\nexec {shutil.which("podman")} {" ".join(self.podman[1:])} "$@"\n')
+        path.chmod(0o755)
+
+    def start(self) -> None:
+        """Starts it and waits until it answers."""
+        self.configure()
         self.socket.unlink(missing_ok=True)
-        command = [*self._podman, "system", "service", "--time=0", self.address]
+        command = [*self.podman, "system", "service", "--time=0", self.address]
         # Nobody's child: of several processes that test, the one that starts it may end before the others.
         script = 'setsid "$@" >> "$0" 2>&1 < /dev/null & echo $!'
         words = ["sh", "-c", script, str(self.place / "log"), *command]
-        started = subprocess.run(words, capture_output=True, text=True, check=True, env=self._environ)
+        started = subprocess.run(words, capture_output=True, text=True, check=True, env=self.environ)
         self._pid.write_text(started.stdout)
         deadline = time.monotonic() + _START_SECONDS
         while not self.socket.exists():
@@ -98,8 +108,9 @@ class Service:
     def remove(self) -> None:
         """Ends everything and removes it."""
         for command in (["rm", "--all", "--force", "--time", "0"], ["network", "prune", "--force"]):
-            subprocess.run([*self._podman, *command], capture_output=True, env=self._environ)
-        self.stop()
+            subprocess.run([*self.podman, *command], capture_output=True, env=self.environ)
+        if self._pid.exists():
+            self.stop()
         self._await_monitors()
         # Podman's overlays are below a mount of its own, which stays.
         for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
@@ -126,7 +137,7 @@ class Service:
         return found
 
     @property
-    def _podman(self) -> list[str]:
+    def podman(self) -> list[str]:
         place = self.place
         # Overlays on overlays do not work, and copies take long: where these tests run in a container, only those do.
         kind = subprocess.run(["stat", "-f", "-c", "%T", place], capture_output=True, text=True).stdout.strip()
@@ -134,7 +145,7 @@ class Service:
         return ["podman", "--root", f"{place}/root", "--runroot", f"{place}/run", "--storage-driver", driver]
 
     @property
-    def _environ(self) -> dict[str, str]:
+    def environ(self) -> dict[str, str]:
         return {**os.environ, "CONTAINERS_CONF": f"{self.place}/containers.conf"}
 
 

@@ -1,6 +1,6 @@
-// Records the values of templates by Go's text/template, for tests/workload/core/cases/go_templates.json:
+// Records the values of templates by Go's text/template, for tests/gotemplate/cases/go_templates.json:
 //
-//	go run ./tools/go_templates < tests/workload/core/cases/go_templates.json > recorded.json
+//	go run ./tools/go_templates < tests/gotemplate/cases/go_templates.json > recorded.json
 //
 // Reads a JSON object with the data and the cases, and writes the same object with the value of each case, or with
 // `fails` for a template that Go refuses.

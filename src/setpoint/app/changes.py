@@ -10,10 +10,10 @@ from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from setpoint.controller.difference import changed_paths, parse_path
+from setpoint.gotemplate.nodes import TemplateError
 from setpoint.objects.tree import Json, Object
 from setpoint.workload.kinds.api_names import GROUP, OWN_GROUP
 from setpoint.workload.kinds.definitions import definitions
-from setpoint.workload.template_nodes import TemplateError
 from setpoint.workload.templates import references
 
 What: TypeAlias = Literal["added", "changed", "removed"]

@@ -12,7 +12,7 @@ kind by accident. The returned objects are shared and immutable. Reads reflect t
 import asyncio
 import copy
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, overload
@@ -110,8 +110,7 @@ class Cache:
     ) -> None:
         self.writes = Writes(seen=self._seen_by_all)
         # The client with the writes that reads wait for.
-        self.client = copy.copy(client)
-        self.client.transport = RecordingTransport(client.transport, self.writes)
+        self.client = self.recorded(client)
         self.counts = Counts()
         self._reader = client
         self._clock = clock or client.clock
@@ -127,6 +126,13 @@ class Cache:
         self._shared: dict[Scope, _Shared] = {}
         # Informers that answer reads, by kind, namespace and labels. Cleared whenever an informer starts or stops.
         self._answering: dict[tuple[Any, str, str], Informer[Any] | None] = {}
+
+    def recorded(self, client: Client) -> Client:
+        """Returns a copy of a client of the same server, perhaps with another user. Reads of this cache wait for the
+        writes of the copy."""
+        made = copy.copy(client)
+        made.transport = RecordingTransport(client.transport, self.writes)
+        return made
 
     async def __aenter__(self) -> Self:
         return self
@@ -400,6 +406,21 @@ class Cache:
                     f"{informer.kind} is at revision {informer.resource_version}, but {min_revision} is required"
                 ) from None
         return Query(store).in_namespace(namespace)
+
+    async def by_index(
+        self,
+        kind: Kind[Any],
+        index: str,
+        values_of: Callable[[CachedObject[Any]], Iterable[Hashable]],
+        values: Iterable[Hashable],
+        namespace: str = EVERYWHERE,
+    ) -> Sequence[CachedObject[Any]]:
+        """Returns the entries with one of some values in an index over entries, which is created on first use. Shows
+        the own writes in a namespace; if they are not visible in time, all its objects are fetched."""
+        informer = await self._ready(kind, namespace, "own")
+        store = await self._live_list(kind, namespace) if informer is None else informer.store
+        store.ensure_index(index, values_of, values_of)
+        return [entry for value in values for entry in store.by_index(index, value)]
 
     async def _ready(self, kind: Kind[Any], namespace: str, consistency: Consistency) -> Informer[Any] | None:
         """Returns a synced informer that can list a kind, or None if the server must be queried."""

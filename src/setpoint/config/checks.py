@@ -6,6 +6,7 @@ from ipaddress import ip_address, ip_network
 from setpoint.config.settings import Config
 from setpoint.objects.typedyaml import Path, choices
 from setpoint.system.controller_names import NAMES, SERVER_NAMES
+from setpoint.system.node_setting import parse_nodes
 
 _LOOPBACK_NAMES = ("localhost",)
 
@@ -90,6 +91,10 @@ def _controllers(config: Config) -> Iterator[Wrong]:
         bare = name.removeprefix("-")
         if bare not in ("*", *NAMES, *SERVER_NAMES):
             yield ("controllers", index), f"unknown system controller {bare}{choices(bare, (*NAMES, *SERVER_NAMES))}"
+    try:
+        parse_nodes(config.nodes)
+    except ValueError as error:
+        yield ("nodes",), str(error)
 
 
 def _webhooks(config: Config) -> Iterator[Wrong]:

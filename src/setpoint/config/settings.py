@@ -263,16 +263,41 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
             extra={"flag": "--history-window-seconds"},
         ),
     ] = 300.0
+    state_cache_bytes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Bytes of objects that the server keeps in memory, for SQLite; other objects are read from "
+            "the store. Experimental: 0, the default, is none.",
+            extra={"flag": "--state-cache-bytes", "metavar": "BYTES"},
+        ),
+    ] = 0
     event_ttl_seconds: Annotated[
         float, Meta(ge=1, description="Seconds that Events are kept.", extra={"flag": "--event-ttl-seconds"})
     ] = 3600.0
     controllers: Annotated[
         tuple[str, ...],
         Meta(
-            description="The system controllers to run; with commas too; * for all, -NAME to exclude one, -* for none.",
+            description="The system controllers to run; with commas too; * for the defaults, -NAME to exclude one, "
+            "-* for none.",
             extra={"flag": "--controllers", "metavar": "NAME"},
         ),
     ] = ("*",)
+    nodes: Annotated[
+        str,
+        Meta(
+            description="The nodes for pods: none, or simulated ones, with the controllers of Kubernetes' workloads "
+            "and a scheduler: simulated, simulated:N; with ,events at the end, they record the events of a kubelet.",
+            extra={"flag": "--nodes", "metavar": "NODES"},
+        ),
+    ] = "none"
+    stages: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Files with Stages of KWOK for the objects of simulated nodes; api for Stage objects.",
+            extra={"flag": "--stages", "metavar": "FILE"},
+        ),
+    ] = ()
     workloads: Annotated[
         bool, Meta(description="Run processes, containers and services.", extra={"flag": "--workloads"})
     ] = False

@@ -24,6 +24,7 @@ from setpoint.client.agent import user_agent
 from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef, kind_of, tree_of
 from setpoint.client.options import Options as ClientOptions
+from setpoint.client.request_priority import RequestPriority
 from setpoint.controller import child_report, suspension_report
 from setpoint.controller.child_apply import ChildError
 from setpoint.controller.context import Context
@@ -120,6 +121,8 @@ class Controller:
         # Sees the runs and failures in a test.
         self.witness: Witness | None = None
         self.recorder: Any = None
+        # The client of the writes, if not that of the cache: a copy by `Cache.recorded`, with another user.
+        self.writer: Client | None = None
         # Guards the writes of a controller that runs only while its manager leads.
         self.fence: Fence | None = None
         self._configured_clock = clock
@@ -162,6 +165,8 @@ class Controller:
         self._watchdog = Watchdog(self.clock, options.timeout, self.line_in_thread)
         self._attached: dict[Source, Attached] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        # The workers that have a request, and wait because requests to the server go first.
+        self._standing_by: set[asyncio.Task[Any]] = set()
         self._paused: asyncio.Event | None = None
         self._left_alone: set[Request] = set()
         # The suspended requests with the reasons.
@@ -241,6 +246,11 @@ class Controller:
         self.queue.shut_down()
         self.queue.clear()
         tasks, self._tasks = self._tasks, []
+        if self._standing_by:
+            waiting = list(self._standing_by)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
         if tasks and self.queue.working() and graceful != 0:
             try:
                 if graceful is None:
@@ -306,6 +316,11 @@ class Controller:
         """Returns the requests in a hot loop, with the fields that keep changing."""
         return self._pace.hot_loops()
 
+    def tolerate_loops(self) -> None:
+        """Ends the detection of hot loops, which slows them down. For controllers with steps that depend on the status
+        of objects that they write: a rollout writes as often as pods become ready."""
+        self._pace.loop_detection = False
+
     # Called by sources.
 
     def cache(self, cluster: str = "") -> Cache:
@@ -317,7 +332,8 @@ class Controller:
 
     def client(self, cluster: str = "") -> Client:
         """Returns the client of a cluster; refuses writes while this replica does not lead. Raises LookupError."""
-        client = self.cache(cluster).client
+        cache = self.cache(cluster)
+        client = cache.client if self.writer is None or cluster else self.writer
         return client if self.fence is None else fenced(client, self.fence)
 
     def enqueue(self, request: Request, trigger: Trigger | None = None, priority: int = 0) -> None:
@@ -380,6 +396,7 @@ class Controller:
     # Working
 
     async def _work(self) -> None:
+        priority = self.cache().client.priority
         for number in count():
             while self._paused is not None:
                 await self._paused.wait()
@@ -389,11 +406,26 @@ class Controller:
                 item = await self.queue.get()
             except ShutDown:
                 return
+            if priority is not None:
+                await self._wait_turn(priority, item)
             if self._paused is None:
                 await self._process(item)
             else:
                 self._requeue(item, 0.0)
                 self.queue.done(item.key)
+
+    async def _wait_turn(self, priority: RequestPriority, item: Item[Request]) -> None:
+        """Waits while requests to a server in this process go first."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._standing_by.add(task)
+        try:
+            await priority.reconcile_turn()
+        except asyncio.CancelledError:
+            self.queue.done(item.key)
+            raise
+        finally:
+            self._standing_by.discard(task)
 
     def _requeue(self, item: Item[Request], seconds: float) -> None:
         """Requeues the item with its triggers, without counting a retry."""

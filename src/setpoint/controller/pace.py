@@ -74,6 +74,8 @@ class Pace:
     def __init__(self, clock: Clock, min_interval: float) -> None:
         self._clock = clock
         self._min_interval = min_interval
+        # False for a controller whose steps depend on the status of objects that it writes.
+        self.loop_detection = True
         self._recent: dict[Request, _Recent] = {}
         # The requests that wrote once, with the time and generation: nearly all requests, for a while. Only requests
         # that write again within some seconds are tracked in detail.
@@ -93,7 +95,7 @@ class Pace:
 
     def record_run(self, run: ReconcileRecord, generation: int) -> HotLoop | None:
         """Records the end of a reconcile. Returns the hot loop if this reconcile reveals one."""
-        has_written = any(not write.skipped for write in run.writes)
+        has_written = self.loop_detection and any(not write.skipped for write in run.writes)
         in_circle = has_written and not any(trigger.event in _OUTSIDE for trigger in run.why)
         if not self._min_interval:
             if not in_circle:

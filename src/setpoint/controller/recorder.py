@@ -21,7 +21,7 @@ from setpoint.client.transport import TransportError
 from setpoint.controller.correlation import Correlator
 from setpoint.controller.series import FINISH_SECONDS, REFRESH_SECONDS, Series, SeriesUpdate
 from setpoint.objects.clock import timeout
-from setpoint.objects.errors import AlreadyExists, APIError, NotFound
+from setpoint.objects.errors import AlreadyExists, APIError, Forbidden, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.metrics import MetricFamily
@@ -33,6 +33,8 @@ NORMAL, WARNING = "Normal", "Warning"
 MOST_QUEUED, MOST_TRIES, RETRY_SECONDS = 1000, 12, 10.0
 # The limits of the API for the fields of an event.
 _NAME_CHARACTERS, _NOTE_BYTES = 128, 1024
+# The names that a new event tries.
+_MOST_NAMES = 8
 _EVENT, _LEGACY = GroupVersionKind("events.k8s.io", "v1", "Event"), GroupVersionKind("", "v1", "Event")
 
 _log = logging.getLogger(__name__)
@@ -60,13 +62,14 @@ class Recorder:
         action: str = "",
         related: AnyObject | None = None,
         annotations: Mapping[str, str] | None = None,
+        field_path: str = "",
     ) -> None:
         """Records a normal event.
 
         `reason` is a word in CamelCase, and `note` is a text for people. `action` names the action taken; by default
-        the reason.
+        the reason. `field_path` names a part of the object, such as `spec.containers{web}`.
         """
-        self._record(regarding, NORMAL, reason, note, action, related, annotations)
+        self._record(regarding, NORMAL, reason, note, action, related, annotations, field_path)
 
     def warning(
         self,
@@ -77,9 +80,10 @@ class Recorder:
         action: str = "",
         related: AnyObject | None = None,
         annotations: Mapping[str, str] | None = None,
+        field_path: str = "",
     ) -> None:
         """Records a warning event. See `normal` for the arguments."""
-        self._record(regarding, WARNING, reason, note, action, related, annotations)
+        self._record(regarding, WARNING, reason, note, action, related, annotations, field_path)
 
     def _record(
         self,
@@ -90,9 +94,12 @@ class Recorder:
         action: str,
         related: AnyObject | None,
         annotations: Mapping[str, str] | None,
+        field_path: str,
     ) -> None:
         try:
             about = reference(regarding)
+            if field_path:
+                about["fieldPath"] = field_path
             beside = reference(related) if related is not None else None
         except ValueError as error:
             _log.warning("%s: cannot record event %s: %s", self.name, reason, error)
@@ -121,17 +128,27 @@ class Events:
     await events.run()  # until cancelled
     """
 
-    def __init__(self, client: Client, *, ids: Ids | None = None, host: str = "", queued: int = MOST_QUEUED) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        ids: Ids | None = None,
+        host: str | None = None,
+        queued: int = MOST_QUEUED,
+    ) -> None:
+        """`host` is the machine in the events; by default this one, and empty for none."""
         self._client = client
         self._clock = client.clock
         self._ids = ids or SystemIds()
-        self._host = host or socket.gethostname()
+        self._host = socket.gethostname() if host is None else host
         self._most = queued
-        self._queue: deque[Object] = deque()
+        # The events to write, with the times of their recording in nanoseconds.
+        self._queue: deque[tuple[int, Object]] = deque()
         self._more = asyncio.Event()
         self._series = Series(self._clock)
         self._correlator = Correlator(self._clock)
-        self._last_nanos = 0
+        # The time in the last name, in nanoseconds.
+        self._last_moment = 0
         # The events that did not reach the server: the queue was full, the server rejected them, or the retries ended.
         self.dropped = self.rejected = self.failed = 0
         # The written events, and those dropped as duplicates.
@@ -150,7 +167,7 @@ class Events:
             if self.dropped == 1 or self.dropped % 1000 == 0:
                 _log.warning("event queue is full; %d events dropped", self.dropped)
             return
-        self._queue.append(event)
+        self._queue.append((round(self._clock.now().timestamp() * 1_000_000) * 1000, event))
         self._more.set()
 
     async def run(self) -> None:
@@ -165,7 +182,7 @@ class Events:
         with suppress(TimeoutError):
             async with timeout(self._clock, seconds):
                 while self._queue:
-                    for telling in self._correlated(self._queue.popleft()):
+                    for telling in self._correlated(*self._queue.popleft()):
                         await self._attempt(telling)
                 for series in self._series.unsent():
                     await self._attempt(_Write(_EVENT, series.event, series.patch))
@@ -175,7 +192,7 @@ class Events:
     async def _write_all(self) -> None:
         while True:
             while self._queue:
-                for write in self._correlated(self._queue.popleft()):
+                for write in self._correlated(*self._queue.popleft()):
                     await self._write(write)
             self._more.clear()
             await self._more.wait()
@@ -186,14 +203,17 @@ class Events:
             for series in due_series():
                 await self._write(_Write(_EVENT, series.event, series.patch))
 
-    def _correlated(self, event: Object) -> "Iterator[_Write]":
-        """Yields the writes that result from an event."""
+    def _correlated(self, moment: int, event: Object) -> "Iterator[_Write]":
+        """Yields the writes that result from an event. The name is chosen only now, so that the names of the events of
+        a writer are in the order of their writing, although some events need several attempts to find a name."""
+        name = self._name(_about(event)["name"], moment)
+        event = {**event, "metadata": {"name": name, **event["metadata"]}}
         if "regarding" in event:
             found = self._series.observe(event)
             self.filtered += not found
             yield from (_Write(_EVENT, telling.event, telling.patch) for telling in found)
             return
-        write = self._correlator.correlate(event, self._name(event["involvedObject"]["name"]))
+        write = self._correlator.correlate(event, name)
         if write is None:
             self.filtered += 1
         else:
@@ -216,7 +236,7 @@ class Events:
     async def _write(self, write: "_Write") -> None:
         """Writes an event, and retries while the server is unreachable."""
         for tries in range(1, MOST_TRIES + 1):
-            if await self._attempt(write):
+            if await self._attempt(write, is_retry=tries > 1):
                 return
             if tries < MOST_TRIES:
                 # The first delay is random, so that clients do not all return at once.
@@ -224,10 +244,10 @@ class Events:
         self.failed += 1
         _log.warning("dropping an event after %d attempts: %s", MOST_TRIES, write)
 
-    async def _attempt(self, write: "_Write") -> bool:
+    async def _attempt(self, write: "_Write", *, is_retry: bool = False) -> bool:
         """Tries to write an event. Returns False if a retry makes sense."""
         try:
-            event = await self._send(write)
+            event = await self._send(write, is_retry)
         except TransportError as error:
             _log.info("cannot write an event yet: %s", error)
             return False
@@ -248,7 +268,7 @@ class Events:
             self._correlator.record_written(event, write.key)
         return True
 
-    async def _send(self, write: "_Write") -> Object:
+    async def _send(self, write: "_Write", is_retry: bool) -> Object:
         event = write.event
         metadata = event["metadata"]
         if write.patch is not None:
@@ -257,8 +277,39 @@ class Events:
                     write.kind, patches.strategic(write.patch), metadata["name"], metadata["namespace"]
                 )
                 return found
-        fresh = {name: value for name, value in metadata.items() if name != "resourceVersion"}
-        return await self._client.create({**event, "metadata": fresh})
+        return await self._create(write, is_retry)
+
+    async def _create(self, write: "_Write", is_retry: bool) -> Object:
+        """Creates an event. Takes the next name if another event has the name: another writer has reported about the
+        object in the same nanosecond, as in virtual time."""
+        event = write.event
+        metadata = {name: value for name, value in event["metadata"].items() if name != "resourceVersion"}
+        for names in range(1, _MOST_NAMES + 1):
+            try:
+                created = await self._client.create({**event, "metadata": metadata})
+            except AlreadyExists:
+                if write.patch is not None or names == _MOST_NAMES:
+                    raise
+                if not await self._is_of_another(write, metadata, is_retry):
+                    raise
+                # Longer and longer steps pass the names of many events in few attempts.
+                metadata = {**metadata, "name": self._name(_about(event)["name"], 0, step=2 ** (names - 1))}
+            else:
+                if names > 1 and not write.key:
+                    self._series.rename(event, metadata["name"])
+                return created
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _is_of_another(self, write: "_Write", metadata: Object, is_retry: bool) -> bool:
+        """Returns True if the stored event of this name differs from a new one in its object, writer or content."""
+        try:
+            stored: Object = await self._client.get(write.kind, metadata["name"], metadata["namespace"])
+        except NotFound:  # deleted in the meantime
+            return True
+        except Forbidden:
+            # Most writers may not read events. Only a write whose answer was lost can have stored its own event.
+            return not is_retry
+        return _identity(stored) != _identity(write.event)
 
     # Making
 
@@ -295,7 +346,7 @@ class Events:
             "involvedObject": reference,
             "reason": content.reason,
             "message": content.note,
-            "source": {"component": content.reporter, "host": self._host},
+            "source": {"component": content.reporter, **({"host": self._host} if self._host else {})},
             "firstTimestamp": moment,
             "lastTimestamp": moment,
             "count": 1,
@@ -308,16 +359,13 @@ class Events:
         return found
 
     def _metadata(self, about: Object, annotations: Mapping[str, str] | None) -> Object:
-        metadata: Object = {"name": self._name(about["name"]), "namespace": about.get("namespace") or "default"}
-        if annotations:
-            metadata["annotations"] = dict(annotations)
-        return metadata
+        namespace = about.get("namespace") or "default"
+        return {"namespace": namespace, **({"annotations": dict(annotations)} if annotations else {})}
 
-    def _name(self, about: str) -> str:
-        """Returns a unique event name: the object's name and the time in nanoseconds."""
-        nanos = max(round(self._clock.now().timestamp() * 1_000_000) * 1000, self._last_nanos + 1)
-        self._last_nanos = nanos
-        name = f"{about}.{nanos:x}"
+    def _name(self, about: str, moment: int, step: int = 1) -> str:
+        """Returns an event name that this writer has not used: the object's name and the time in nanoseconds."""
+        self._last_moment = max(moment, self._last_moment + step)
+        name = f"{about}.{self._last_moment:x}"
         return self._ids.uid() if dns1123_subdomain(name) else name
 
 
@@ -332,7 +380,7 @@ class _Write(NamedTuple):
 
     def __str__(self) -> str:
         event = self.event
-        about = event.get("regarding") or event.get("involvedObject") or {}
+        about = _about(event)
         return f"{event['reason']} of {about.get('kind')} {about.get('namespace', '')}/{about.get('name')}"
 
 
@@ -351,6 +399,22 @@ def reference(obj: AnyObject) -> Object:
     if not (found["kind"] and found["apiVersion"] and found["name"]):
         raise ValueError("the object has no apiVersion, kind or name")
     return {name: value for name, value in found.items() if value}
+
+
+def _about(event: Object) -> Object:
+    """Returns the reference to the object of an event."""
+    about: Object = event.get("regarding") or event.get("involvedObject") or {}
+    return about
+
+
+def _identity(event: Object) -> list[object]:
+    """Returns the fields that are equal only in attempts to write one event."""
+    about = _about(event)
+    named = ("reason", "note", "message", "reportingController", "reportingComponent", "reportingInstance")
+    return [
+        *(event.get(field) or "" for field in named),
+        *(about.get(field, "") for field in ("kind", "name", "uid", "fieldPath")),
+    ]
 
 
 def _clipped(text: str, limit: int) -> str:

@@ -66,6 +66,12 @@ class Series:
         entry.last = now
         return [_update(entry)] if entry.count == 2 else []
 
+    def rename(self, event: Object, name: str) -> None:
+        """Records that an event is stored under another name, to which the updates of its series go."""
+        entry = self._entries.get(_key(event))
+        if entry is not None and entry.event["metadata"]["name"] == event["metadata"]["name"]:
+            entry.event = {**entry.event, "metadata": {**entry.event["metadata"], "name": name}}
+
     def refresh(self) -> list[SeriesUpdate]:
         """Returns all series with their current counts."""
         return [_update(entry) for entry in self._entries.values() if entry.count > 1]

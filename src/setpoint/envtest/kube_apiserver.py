@@ -44,13 +44,15 @@ async def _serve(flags: Flags, stop: asyncio.Event) -> None:
     store = await store_of(servers)
     if servers and store == "memory":
         _log(f"no etcd at {', '.join(servers)}: objects are kept in memory only")
+    nodes = flags.text("nodes", "none")
     plane = ControlPlane(
         store,
         config=_config(flags),
         token=secrets.token_urlsafe(32),
         aggregated_discovery=flags.gate("AggregatedDiscoveryEndpoint"),
-        # As with the original, the system controllers belong to another program.
-        system=False,
+        # As with the original, the system controllers belong to another program, unless there are nodes to work for.
+        system=nodes != "none",
+        nodes=nodes,
     )
     async with plane:
         host, port = flags.text("bind-address", "0.0.0.0"), flags.port("secure-port", 6443)
@@ -70,6 +72,7 @@ def _config(flags: Flags) -> Config:
         audit=_audit(flags),
         overload=_overload(flags),
         service_cidr=_service_cidr(flags),
+        stages=tuple(flags.many("stages")),
     )
 
 

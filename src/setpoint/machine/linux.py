@@ -34,7 +34,10 @@ def pids() -> list[int]:
 
 
 def environment(pid: int) -> bytes:
-    return _read(f"/proc/{pid}/environ")
+    # Only stopping needs this; quick commands import no more than they use.
+    from setpoint.machine.program_replacement import settled_environment
+
+    return settled_environment(lambda: _read(f"/proc/{pid}/environ"), lambda: _has_arguments(pid))
 
 
 def program(pid: int) -> str:
@@ -168,6 +171,11 @@ def _target(path: str) -> str:
         return os.readlink(path)
     except OSError:
         return ""
+
+
+def _has_arguments(pid: int) -> bool:
+    """Returns True also for processes of the kernel, zombies, and processes of other users."""
+    return bool(_read(f"/proc/{pid}/cmdline")) or not os.path.exists(f"/proc/{pid}/exe")
 
 
 def _read(path: str) -> bytes:

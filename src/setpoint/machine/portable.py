@@ -75,10 +75,25 @@ def environment(pid: int) -> bytes:
     found = _process(pid)
     if found is None:
         return b""
+    # Only stopping needs this; quick commands import no more than they use.
+    from setpoint.machine.program_replacement import settled_environment
+
+    return settled_environment(lambda: _environment(found), lambda: _has_arguments(found))
+
+
+def _environment(process: Any) -> bytes:
     try:
-        return b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in found.environ().items())
+        return b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in process.environ().items())
     except (_psutil().Error, OSError):
         return b""
+
+
+def _has_arguments(process: Any) -> bool:
+    """Returns True also for processes that have ended or belong to other users."""
+    try:
+        return bool(process.cmdline()) or not process.exe()
+    except (_psutil().Error, OSError):
+        return True
 
 
 def program(pid: int) -> str:

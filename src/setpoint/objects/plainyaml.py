@@ -11,8 +11,10 @@ from setpoint.objects.tree import Json, Object
 _LINE = re.compile(r"( *)((?:- )*)(.*)")
 _PAIR = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?: ([^ ].*))?")
 # A word that is certainly a string: begins with a letter or as a path does, or contains a letter that no number, date
-# or time contains.
-_WORD = re.compile(r"[A-Za-z/][A-Za-z0-9+/=_.@:-]*|[0-9][A-Za-z0-9+/=_.@-]*[g-np-su-wyG-NP-SU-WY][A-Za-z0-9+/=_.@-]*")
+# or time contains. A random token may begin with underscores and dashes.
+_WORD = re.compile(
+    r"[-_]*[A-Za-z/][A-Za-z0-9+/=_.@:-]*|[-_]*[0-9][A-Za-z0-9+/=_.@-]*[g-np-su-wyG-NP-SU-WY][A-Za-z0-9+/=_.@-]*"
+)
 _MEANT = {"true": True, "false": False, "{}": {}, "[]": []}
 _OTHERWISE = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _MOST_INDENT = 40

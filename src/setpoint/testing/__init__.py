@@ -15,6 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from setpoint.node.ports import PortReply, PortRequest
+    from setpoint.system.node_scripts import Behaviour, ContainerRun, ExecCall, ExecResult, LogLine, PortCall
+    from setpoint.system.node_setting import simulated
     from setpoint.testing.comparison import comparable
     from setpoint.testing.crashes import Crash, every_crash
     from setpoint.testing.faults import Fault, Faults
@@ -26,11 +29,19 @@ if TYPE_CHECKING:
     from setpoint.testing.worlds import World, world
 
 __all__ = [
+    "Behaviour",
+    "ContainerRun",
     "Crash",
+    "ExecCall",
+    "ExecResult",
     "Fault",
     "Faults",
     "LocalServer",
+    "LogLine",
     "MissingRight",
+    "PortCall",
+    "PortReply",
+    "PortRequest",
     "Problem",
     "Ran",
     "ReconcileFailed",
@@ -42,32 +53,42 @@ __all__ = [
     "World",
     "comparable",
     "every_crash",
+    "simulated",
     "world",
 ]
 
 _HOMES = {
-    "Crash": "crashes",
-    "Fault": "faults",
-    "Faults": "faults",
-    "LocalServer": "local_server",
-    "MissingRight": "problems",
-    "Problem": "problems",
-    "Ran": "single_reconcile",
-    "ReconcileFailed": "problems",
-    "ReconcileLoop": "problems",
-    "Recorder": "recorder",
-    "Seen": "faults",
-    "Told": "recorder",
-    "UndeclaredWrite": "problems",
-    "World": "worlds",
-    "comparable": "comparison",
-    "every_crash": "crashes",
-    "world": "worlds",
+    "Behaviour": "system.node_scripts",
+    "ContainerRun": "system.node_scripts",
+    "Crash": "testing.crashes",
+    "ExecCall": "system.node_scripts",
+    "ExecResult": "system.node_scripts",
+    "Fault": "testing.faults",
+    "Faults": "testing.faults",
+    "LocalServer": "testing.local_server",
+    "LogLine": "system.node_scripts",
+    "MissingRight": "testing.problems",
+    "PortCall": "system.node_scripts",
+    "PortReply": "node.ports",
+    "PortRequest": "node.ports",
+    "Problem": "testing.problems",
+    "Ran": "testing.single_reconcile",
+    "ReconcileFailed": "testing.problems",
+    "ReconcileLoop": "testing.problems",
+    "Recorder": "testing.recorder",
+    "Seen": "testing.faults",
+    "Told": "testing.recorder",
+    "UndeclaredWrite": "testing.problems",
+    "World": "testing.worlds",
+    "comparable": "testing.comparison",
+    "every_crash": "testing.crashes",
+    "simulated": "system.node_setting",
+    "world": "testing.worlds",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"setpoint.testing.{_HOMES[name]}"), name)
+    found = globals()[name] = getattr(import_module(f"setpoint.{_HOMES[name]}"), name)
     return found

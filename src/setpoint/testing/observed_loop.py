@@ -8,6 +8,7 @@ timer.
 import asyncio
 import selectors
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from functools import partial
@@ -16,6 +17,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 # The real seconds to wait for an idle loop before its caller looks again.
 _LOOK_SECONDS = 0.05
+# The longest real time to wait for the end of connections, and the time between two looks.
+_CLOSE_SECONDS, _CLOSE_LOOK_SECONDS = 5.0, 0.005
 
 
 class ObservedSelector(selectors.DefaultSelector):
@@ -133,6 +136,14 @@ class LoopThread:
         await asyncio.gather(*left, return_exceptions=True)
         await self.loop.shutdown_asyncgens()
         await self.loop.shutdown_default_executor()
+        await self._connections_closed()
+
+    async def _connections_closed(self) -> None:
+        """Waits until all connections are closed, but not long. Clients such as aiohttp return before the server has
+        answered the end of TLS."""
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        while len(self.loop.observed.get_map()) > len(self.loop.observed.wakers) and time.monotonic() < deadline:
+            await asyncio.sleep(_CLOSE_LOOK_SECONDS)
 
     def wait_idle(self) -> bool:
         """Waits for two idle moments: the second one began after this call, and saw all that was sent before. Returns

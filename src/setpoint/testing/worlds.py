@@ -10,7 +10,7 @@ user with the rights that the test defines.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.client.kinds import AnyObject, Kind, ref_of, tree_of
+from setpoint.client.patches import merge
 from setpoint.controller.controller import Controller
 from setpoint.controller.manager import Manager
 from setpoint.controller.rbac import rules as rules_of
@@ -34,6 +35,7 @@ from setpoint.plane.plane_snapshot import PlaneSnapshot
 from setpoint.schema.types import Resource
 from setpoint.server.admission.functions import AdmissionFunction
 from setpoint.store.memory import MemoryStore
+from setpoint.system.node_setting import NODE_FAILURE, NONE, NodeSetting, parse_nodes
 from setpoint.testing.comparison import comparable
 from setpoint.testing.controller_rights import USER, Rights, grant
 from setpoint.testing.expectations import Expectation
@@ -230,6 +232,16 @@ class World:
 
     # Time
 
+    async def fail_node(self, name: str) -> None:
+        """Lets a simulated node fail: it reports no states until `recover_node`."""
+        await self.client.patch("v1/Node", merge({"metadata": {"annotations": {NODE_FAILURE: "true"}}}), name)
+        await self.settle()
+
+    async def recover_node(self, name: str) -> None:
+        """Lets a failed simulated node report its state again."""
+        await self.client.patch("v1/Node", merge({"metadata": {"annotations": {NODE_FAILURE: None}}}), name)
+        await self.settle()
+
     async def settle(self) -> None:
         """Returns when all work that needs no time is done."""
         __tracebackhide__ = True
@@ -261,7 +273,7 @@ class World:
         queues = tuple(
             (len(each.queue), len(each.queue.working()), each.runs[-1].id if each.runs else "") for each in controllers
         )
-        return len(self.faults.seen), self.faults.request_count, queues
+        return len(self.faults.seen), self.faults.request_count, queues, self.plane.pulse()
 
     # Problems
 
@@ -349,7 +361,8 @@ async def world(
     rights: Rights = None,
     clock: Clock | None = None,
     seed: int = 0,
-    system: bool = False,
+    system: bool | Collection[str] | None = None,
+    nodes: str | NodeSetting = NONE,
     strict: bool = True,
     tolerate: "type[BaseException] | Sequence[type[BaseException]]" = (),
     loop_limit: int = LOOP_LIMIT,
@@ -360,7 +373,9 @@ async def world(
 
     The time is virtual, unless another clock is given. `rights` are the RBAC rules of controllers, or `"declared"` for
     rules derived from their declarations; without `rights`, everything is permitted. `seed` initializes the random
-    numbers. `system` runs the built-in controllers of every cluster; other arguments are passed to `ControlPlane`.
+    numbers. `system` runs the built-in controllers of every cluster. `nodes="simulated"` or `"simulated:3"` adds nodes
+    without processes, and runs the controllers of workloads and a scheduler; `system` then selects among all
+    controllers. `simulated` gives the containers of such nodes scripts. Other arguments are passed to `ControlPlane`.
     `state` is a file of `setpoint export`: the world begins with its objects, at the time of the export; `crds`
     update the definitions in the file. Raises BadArchive.
 
@@ -372,7 +387,10 @@ async def world(
             await world.run(widgets)
     """
     options = StrictOptions.of(strict, tolerate, loop_limit)
-    has_template = clock is None and not system and not plane and state is None
+    has_nodes = parse_nodes(nodes).has_nodes
+    if system is None:
+        system = has_nodes
+    has_template = clock is None and not system and not has_nodes and not plane and state is None
     namespaces: Sequence[str] = ()
     if has_template:
         started = (await template(tuple(crds), seed)).plane()
@@ -380,14 +398,17 @@ async def world(
         recorded = read_state(state, {kind.crd()["metadata"]["name"] for kind in crds})
         time, namespaces = clock or ManualClock(recorded.time), recorded.namespaces
         serving = Serving(offline=f"its objects come from {state}")
-        settings = {"clock": time, "system": system, "ids": SeededIds(seed), "serving": serving, **plane}
-        started = ControlPlane.with_objects(MemoryStore.fork(recorded.store, clock=time), **settings)
+        own = {"clock": time, "system": system, "nodes": nodes, "ids": SeededIds(seed), "serving": serving}
+        started = ControlPlane.with_objects(MemoryStore.fork(recorded.store, clock=time), **{**own, **plane})
     else:
-        started = ControlPlane(clock=clock or ManualClock(START), system=system, **{"ids": SeededIds(seed), **plane})
+        own = {"clock": clock or ManualClock(START), "system": system, "nodes": nodes, "ids": SeededIds(seed)}
+        started = ControlPlane(**{**own, **plane})
     async with _opened(started, rights, seed, options) as found:
         for function in plane.get("admission", ()):
             if isinstance(function, AdmissionFunction):
                 function.on_failure = found._strict.webhook_failed
+        if has_nodes:
+            await found.drive(started.system_started())
         if has_template:
             found._kinds.update({kind.gvk(): kind for kind in crds})
         else:

@@ -121,7 +121,7 @@ async def clean_up(workload: str, environ: Mapping[str, str], clock: Clock, ids:
     """Removes the persistent resources of a workload, or of all workloads if the name is empty. Temporary files are
     written to the directory. Raises CleanUpError if the records cannot be read."""
     processes = Processes(clock, ids, environ)
-    finding = partial(connect, clock, environ)
+    finding = partial(connect, clock, environ, starts=True)
     own = identity_of(os.getpid()) or Identity(os.getpid(), 0)
     records = Records(records_path(environ), own, processes.session)
     try:

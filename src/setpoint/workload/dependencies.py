@@ -126,7 +126,7 @@ def _referred(where: str, text: str) -> Iterator[Requirement]:
     if "{{" not in text:
         return
     # Imported here, because commands in the terminal use this module and many apps have no templates.
-    from setpoint.workload.template_nodes import TemplateError
+    from setpoint.gotemplate.nodes import TemplateError
     from setpoint.workload.templates import references
 
     try:

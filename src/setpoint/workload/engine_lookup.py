@@ -27,6 +27,7 @@ from setpoint.workload.process.processes import Processes
 NAMESPACE = "setpoint.dev/pid-namespace"
 _KEY = "engine"
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 15.0
+_START_SECONDS = 30.0
 
 Connect: TypeAlias = Callable[[], Awaitable[Engine | Unavailable]]
 # Called with events; None: the availability of the engine has changed.
@@ -43,6 +44,7 @@ class Engines:
         self._engine: Engine | None = None
         self._problem: Unavailable | None = None
         self._task: asyncio.Task[None] | None = None
+        self._restart: asyncio.Future[str] | None = None
         self._hearers: list[Hear] = []
         self._creator = identity_of(os.getpid()) or Identity(os.getpid(), 0)
 
@@ -80,8 +82,12 @@ class Engines:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        if self._restart is not None:
+            await self._restart
         if self._engine is not None:
             ours: dict[str, str | None] = {labels.SESSION: self._processes.session}
+            # Until known otherwise, the guardian needs the engine.
+            left: list[object] = [self._engine]
             with suppress(EngineError):
                 left = [
                     *await self._engine.containers.list(labels=ours),
@@ -90,7 +96,7 @@ class Engines:
                 ]
                 if not left:
                     self._processes.unguard(_KEY)
-            await self._engine.close()
+            await self._engine.close(service=not left)
 
     async def _run(self) -> None:
         wait = _FIRST_WAIT
@@ -128,6 +134,8 @@ class Engines:
         assert self._engine is not None
         name = self._engine.version.name.capitalize()
         self._problem = Unavailable("NotRunning", f"{name} does not respond: {reason}", EngineLost.remedy)
+        if self._engine.service is not None:
+            self._restart = asyncio.ensure_future(self._engine.service.start(_START_SECONDS))
         self._notify(None)
 
     def _notify(self, event: Told | None) -> None:

@@ -39,6 +39,8 @@ _TRANSITIONS: Mapping[tuple[Status, Status], Status] = {
 # The number of concurrent deletions.
 _AT_ONCE = 32
 _RETRY_SECONDS = 0.2
+# The least time for a group of objects, even after the time limit.
+_LEAST_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -169,7 +171,8 @@ class Cleaning:
 
     async def _delete_all(self, together: list[Object]) -> None:
         """Deletes objects that do not depend on each other, with at most half of the remaining time, so that later
-        objects have time too."""
+        objects have time too, and with at least `_LEAST_SECONDS`, so that no object is left over only because others
+        used up the time."""
         slots = asyncio.Semaphore(_AT_ONCE)
         waiting = self.progress.terminating = {tree["metadata"]["uid"]: tree for tree in together}
 
@@ -180,7 +183,7 @@ class Cleaning:
                     self._abandon(tree, why)
 
         try:
-            async with timeout(self._clock, max(self._left_seconds / 2, 0)):
+            async with timeout(self._clock, max(self._left_seconds / 2, _LEAST_SECONDS)):
                 await asyncio.gather(*map(delete, together))
                 kinds = [kind for kind in KINDS if any(tree["kind"] == kind.__name__ for tree in waiting.values())]
                 await asyncio.gather(*(self._wait_deleted(kind, waiting) for kind in kinds))

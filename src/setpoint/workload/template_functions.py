@@ -20,12 +20,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from setpoint.gotemplate.execution import MASK, Needs
+from setpoint.gotemplate.nodes import Call, TemplateError
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
 from setpoint.workload.proxy.addresses import in_url
 from setpoint.workload.service_producers import Producer, producers
-from setpoint.workload.template_execution import MASK, Needs
-from setpoint.workload.template_nodes import Call, TemplateError
 
 
 class Needed(NamedTuple):

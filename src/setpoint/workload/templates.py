@@ -13,11 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from setpoint.objects.frozen import thaw
-from setpoint.objects.tree import Json, Object
-from setpoint.workload.template_execution import ABSENT, MASK, Execution, Rendered
-from setpoint.workload.template_functions import FUNCTIONS, Lookup, Needed, NotYet, TemplateContext, service_name
-from setpoint.workload.template_nodes import (
+from setpoint.gotemplate.execution import ABSENT, MASK, Execution, Rendered
+from setpoint.gotemplate.nodes import (
     Branch,
     Call,
     Chain,
@@ -28,7 +25,10 @@ from setpoint.workload.template_nodes import (
     Pipeline,
     TemplateError,
 )
-from setpoint.workload.template_parser import parse
+from setpoint.gotemplate.parser import parse
+from setpoint.objects.frozen import thaw
+from setpoint.objects.tree import Json, Object
+from setpoint.workload.template_functions import FUNCTIONS, Lookup, Needed, NotYet, TemplateContext, service_name
 
 __all__ = [
     "MASK",

@@ -113,7 +113,7 @@ class Workloads:
             engines=Engines(
                 clock,
                 processes,
-                settings.connect or partial(connect, clock, settings.environ, settings.container_runtime),
+                settings.connect or partial(connect, clock, settings.environ, settings.container_runtime, starts=True),
             ),
             directory=settings.directory,
             as_dcp=settings.as_dcp,

@@ -72,6 +72,17 @@ async def test_a_controller_that_is_brought_back_by_its_own_writes_is_told_which
         await world.client.patch(WIDGET, merge({"spec": {"size": 2}}), "w", "default")
 
 
+@pytest.mark.parametrize("detection", [True, False])
+def test_loops_can_be_tolerated(detection: bool) -> None:
+    clock = ManualClock(START)
+    found = Pace(clock, 0)
+    found.loop_detection = detection
+    for _ in range(HOT_RUNS):
+        found.record_run(ended(clock, WRITE), 1)
+    assert bool(found.hot_loops()) is detection
+    assert (found.wait(named("a")) > 0) is detection
+
+
 def test_many_reconciles_that_write_nothing_are_no_loop() -> None:
     clock = ManualClock(START)
     found = Pace(clock, 0.0)

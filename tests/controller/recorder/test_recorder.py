@@ -302,3 +302,87 @@ async def test_an_event_of_an_object_with_a_name_that_no_event_may_have_gets_one
     [event] = await world.all()
     assert ":" not in event["metadata"]["name"]
     assert event["regarding"]["name"] == "system:x"
+
+
+@asynccontextmanager
+async def other_writers(world: World, number: int) -> AsyncIterator[list[Events]]:
+    """Further programs that record events, with the clock of the world."""
+    writers = [Events(world.client, ids=SeededIds(2 + each), host=f"other-{each}") for each in range(number)]
+    running = [asyncio.ensure_future(each.run()) for each in writers]
+    try:
+        yield writers
+    finally:
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+@pytest.mark.parametrize("legacy", [True, False], ids=["core/v1", "events.k8s.io/v1"])
+async def test_events_of_three_writers_in_the_same_nanosecond_are_all_kept(world: World, legacy: bool) -> None:
+    async with other_writers(world, 2) as others:
+        for writer in (world.events, *others):
+            writer.recorder("one", legacy=legacy).normal(world.about, "Published", "it serves")
+            await world.settle()
+        events = await world.all()
+        assert len(events) == 3
+        assert len({each["reportingInstance"] for each in events}) == 3
+        assert [each.rejected for each in (world.events, *others)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("legacy", [True, False], ids=["core/v1", "events.k8s.io/v1"])
+async def test_repetitions_of_a_renamed_event_are_counted_in_that_event(world: World, legacy: bool) -> None:
+    async with other_writers(world, 1) as [other]:
+        world.events.recorder("one", legacy=legacy).normal(world.about, "First", "a")
+        await world.settle()
+        for _ in range(2):
+            other.recorder("two", legacy=legacy).normal(world.about, "Second", "b")
+            await world.settle()
+        counts = {
+            each["reason"]: each.get("deprecatedCount", 1) if legacy else (each.get("series") or {}).get("count", 1)
+            for each in await world.all()
+        }
+        assert counts == {"First": 1, "Second": 2}
+
+
+async def test_the_names_of_renamed_events_keep_their_order(world: World) -> None:
+    async with other_writers(world, 2) as others:
+        for writer in (world.events, *others):
+            for number in range(9):
+                writer.recorder("one").normal(world.about, f"Reason{number}", "a")
+            await world.settle()
+        assert len(await world.all()) == 27
+        for each in others:
+            instance = f"one-other-{others.index(each)}"
+            mine = sorted(
+                (event["metadata"]["name"], event["reason"])
+                for event in await world.all()
+                if event["reportingInstance"] == instance
+            )
+            assert [reason for _, reason in mine] == [f"Reason{number}" for number in range(9)]
+
+
+async def test_a_new_event_tries_at_most_eight_names(world: World) -> None:
+    nanosecond = round(START.timestamp()) * 10**9
+    for number in range(8):
+        name = f"{world.about['metadata']['name']}.{nanosecond + 2**number - 1:x}"
+        await world.client.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": name, "namespace": "default"},
+                "involvedObject": {"kind": "Pod", "namespace": "default", "name": "other"},
+            }
+        )
+    world.events.recorder("one").normal(world.about, "Published", "it serves")
+    await world.settle()
+    assert world.way.methods.count("POST") == 8
+    assert (world.events.written, world.events.rejected) == (0, 1)
+
+
+async def test_an_event_that_was_written_before_is_not_written_again(world: World) -> None:
+    """A restarted writer repeats its first event, in virtual time at the same moment."""
+    again = Events(world.client, ids=SeededIds(9), host="host")
+    for writer in (world.events, again):
+        writer.recorder("one").normal(world.about, "Published", "it serves")
+        await writer.flush()
+    assert len(await world.all()) == 1

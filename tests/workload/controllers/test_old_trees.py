@@ -11,7 +11,7 @@ import pytest
 from tests.ports import free_ports
 from tests.workload.app import GROUP, PYTHON, App, app, gone
 
-from setpoint.objects.errors import NotFound
+from setpoint.objects.errors import BadRequest, NotFound
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 from setpoint.workload.process.identity import stat
@@ -132,7 +132,7 @@ async def _any_running(world: App) -> None:
         newest = max(found, key=lambda tree: tree["metadata"]["creationTimestamp"], default=None)
         logs = []
         for tree in found:
-            with suppress(NotFound):  # replaced meanwhile
+            with suppress(NotFound, BadRequest):  # replaced meanwhile, or being deleted with its log
                 logs.append(await world.log(tree["metadata"]["name"]))
         assert not any("Address already in use" in text for text in logs)
         return newest if any("up\n" in text for text in logs) else None

@@ -160,10 +160,10 @@ async def test_a_socket_that_we_may_not_use_says_so() -> None:
     assert "group `docker`" in found.remedy
 
 
-@pytest.mark.parametrize("address", ["ssh://me@far", "nothing", "tcp://:bad", "fd://", "unix://relative"])
+@pytest.mark.parametrize("address", ["ssh://", "nothing", "tcp://:bad", "fd://", "unix://relative"])
 def test_an_address_that_cannot_be_used_says_what_would_do(address: str) -> None:
     found = endpoint_of(Candidate("docker", address, "DOCKER_HOST"))
     assert isinstance(found, Unavailable)
     assert found.reason == "BadAddress"
     assert address in found.message
-    assert "unix:///" in found.remedy or "ssh -L" in found.remedy
+    assert "unix:///" in found.remedy

@@ -10,7 +10,8 @@ from typing import Any
 from websockets.frames import Frame, Opcode
 from websockets.protocol import SERVER, Protocol
 
-from setpoint.server.edge.websocket import accepted, offered
+from setpoint.server.edge.websocket import accepted
+from setpoint.server.handshake import offered
 
 TOKEN = "let-me-in"
 
@@ -32,6 +33,8 @@ class Editor:
         self.stopped: list[str] = []
         self.connected = asyncio.Event()
         self.pinged = asyncio.Event()
+        # A paused IDE reads, but answers no pings.
+        self.is_paused, self.pings, self.connections = False, 0, 0
         self._sessions = 0
         self._sockets: set[asyncio.StreamWriter] = set()
 
@@ -107,6 +110,7 @@ class Editor:
         assert "sec-websocket-protocol" not in headers
         writer.write(accepted(offer))
         self._sockets.add(writer)
+        self.connections += 1
         self.connected.set()
         protocol = Protocol(SERVER)
         while data := await reader.read(1 << 16):
@@ -114,7 +118,9 @@ class Editor:
             for event in protocol.events_received():
                 if isinstance(event, Frame) and event.opcode is Opcode.PING:
                     self.pinged.set()
-            writer.writelines(protocol.data_to_send())
+                    self.pings += 1
+            if not self.is_paused:
+                writer.writelines(protocol.data_to_send())
 
 
 @asynccontextmanager

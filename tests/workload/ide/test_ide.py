@@ -16,6 +16,7 @@ from tests.workload.ide.editor import TOKEN, Editor, editor
 
 from setpoint.server.edge.certificates import Authority
 from setpoint.server.edge.tls import load_pair, server_context
+from setpoint.workload.ide import runner
 
 LAUNCH = "executable.usvc-dev.developer.microsoft.com/launch-configurations"
 PROJECT = '[{"type": "project", "project_path": "/app/web.csproj", "mode": "Debug"}]'
@@ -102,6 +103,22 @@ async def test_a_connection_that_breaks_is_made_anew(tmp_path: Path) -> None:
         ide.hang_up()
         async with asyncio.timeout(10):
             await ide.connected.wait()
+        ide.tell("sessionTerminated", "session-1", exit_code=0)
+        await world.state("Executable", "web", "Finished")
+
+
+async def test_a_paused_ide_ends_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_PING_SECONDS", 0.005)
+    async with editor() as ide, under(ide, tmp_path) as world:
+        await make(world)
+        await world.state("Executable", "web", "Running")
+        ide.is_paused, before = True, ide.pings
+        # In a minute, twelve pings remain without an answer.
+        async with asyncio.timeout(10):
+            while ide.pings < before + 12:
+                await asyncio.sleep(0.01)
+        assert ide.connections == 1
+        ide.is_paused = False
         ide.tell("sessionTerminated", "session-1", exit_code=0)
         await world.state("Executable", "web", "Finished")
 

@@ -50,6 +50,16 @@ async def test_what_was_written_is_on_file_at_once(tmp_path: Path) -> None:
     capture.release()
 
 
+async def test_the_file_of_an_empty_log_can_be_made_and_is_continued(tmp_path: Path) -> None:
+    book = Book(tmp_path)
+    capture = book.capture()
+    capture.create()
+    assert [(each.name, each.stat().st_mode & 0o777) for each in tmp_path.iterdir()] == [("stdout.0.log", 0o600)]
+    capture.write(b"one\n")
+    assert await book.read() == b"one\n"
+    capture.release()
+
+
 async def test_files_are_made_when_there_is_something_to_write_or_somebody_reads(tmp_path: Path) -> None:
     book = Book(tmp_path / "logs")
     silent, read = book.capture("stderr"), book.capture()

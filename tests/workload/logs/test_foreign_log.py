@@ -56,3 +56,20 @@ async def test_following_ends_after_the_lines_that_were_written_before_the_end(t
 
     options = LogOptions(follow=True)
     assert b"".join([each async for each in foreign_lines(path, options, is_over, SystemClock())]) == b"1\n2\n3\n"
+
+
+async def test_following_reads_what_was_written_before_the_file_was_deleted(tmp_path: Path) -> None:
+    path, asked = tmp_path / "out", 0
+    path.write_bytes(b"one\n")
+
+    async def is_over() -> bool:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            with path.open("ab") as file:
+                file.write(b"two\n")
+            path.unlink()
+        return asked >= 2
+
+    options = LogOptions(follow=True)
+    assert b"".join([each async for each in foreign_lines(path, options, is_over, SystemClock())]) == b"one\ntwo\n"

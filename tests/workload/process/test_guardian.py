@@ -143,19 +143,29 @@ def test_when_control_plane_and_guardian_are_killed_together_a_watcher_cleans_up
 async def test_a_guardian_has_one_watcher_that_ends_with_it_and_is_never_replaced(stage: Stage) -> None:
     await (await stage.start("true")).wait()
     guardian = stage.processes._links[False].pid
-    [watcher] = [pid for pid in ProcessTable().stats if parent_of(pid) == guardian]
+    [watcher] = await children(stage, guardian, 1)
     os.kill(watcher, signal.SIGKILL)
     await (await stage.start("true")).wait()
-    assert [pid for pid in ProcessTable().stats if parent_of(pid) == guardian] == []
+    await children(stage, guardian, 0)
     # A guardian that is killed is replaced, and its watcher ends: the control plane lives.
     before = stage.processes._links[False]
     os.kill(guardian, signal.SIGKILL)
     await before.closed
     await (await stage.start("true")).wait()
     replaced = stage.processes._links[False].pid
-    [watcher] = [pid for pid in ProcessTable().stats if parent_of(pid) == replaced]
+    [watcher] = await children(stage, replaced, 1)
     await stage.processes.close()
     wait_for_end(watcher)
+
+
+async def children(stage: Stage, parent: int, count: int) -> list[int]:
+    """Returns the children of a process once there are `count`: the guardian collects ended ones in its next turn."""
+
+    def found() -> list[int]:
+        return [pid for pid in ProcessTable().stats if parent_of(pid) == parent]
+
+    await stage.until(lambda: len(found()) == count)
+    return found()
 
 
 def parent_of(pid: int) -> int:

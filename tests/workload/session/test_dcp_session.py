@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import urllib.error
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -454,11 +455,23 @@ def test_a_server_without_controllers_serves_those_of_dcp(tmp_path: Path) -> Non
         log.write_text("1 2026-01-02T03:04:05.678Z hello\n2 2026-01-02T03:04:05.679Z world\n")
         files = {"state": "Running", "stdOutFile": str(log), "stdErrFile": str(other)}
         path = f"{GROUP}/executables/web"
-        serving.ask("PATCH", f"{path}/status", {"status": files}, "application/merge-patch+json")
-        assert serving.text("executables/web/log") == "hello\nworld\n"
+        with ThreadPoolExecutor() as pool:
+            # Clients may follow a log before the controllers have begun the log.
+            following = pool.submit(serving.text, "executables/web/log?follow=true")
+            serving.ask("PATCH", f"{path}/status", {"status": files}, "application/merge-patch+json")
+            assert serving.text("executables/web/log") == "hello\nworld\n"
+            ended = {"status": {"state": "Finished"}}
+            serving.ask("PATCH", f"{path}/status", ended, "application/merge-patch+json")
+            assert following.result() == "hello\nworld\n"
         assert serving.text("executables/web/log?tail=1&timestamps=true") == "2026-01-02T03:04:05.679Z world\n"
         # A status is written by clients: files of other directories are not read.
         assert serving.text("executables/web/log?source=stderr") == ""
+        system = tmp_path / "session" / f"resource-executable-{made['metadata']['uid']}.log"
+        system.write_text("2026-01-02T03:04:05.678Z\terror\tExecutableReconciler\tcannot start\n")
+        assert serving.text("executables/web/log?source=system") == "error\tExecutableReconciler\tcannot start\n"
+        shown = serving.text("executables/web/log?source=system&timestamps=true")
+        assert shown == "2026-01-02T03:04:05.678Z\terror\tExecutableReconciler\tcannot start\n"
+        assert serving.make("ContainerVolume", "data", {"name": "data"})["spec"]["persistent"] is True
         assert serving.ask("GET", "/admin/execution")["status"] == "Running"
         assert serving.end("CleaningResources")["status"] in ("CleaningResources", "CleanupComplete")
         until(lambda: serving.ask("GET", "/admin/execution")["status"] == "CleanupComplete")

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setpoint.node.streams import Size
 from setpoint.workload.terminal import hmp
-from setpoint.workload.terminal.hmp import FrameError, Kind, Size, frame, read_frame
+from setpoint.workload.terminal.hmp import FrameError, Kind, frame, read_frame
 from setpoint.workload.terminal.screen import SCROLLBACK_BYTES, Screen
 
 

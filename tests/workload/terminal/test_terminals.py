@@ -17,8 +17,9 @@ from setpoint.client.credentials import bearer
 from setpoint.client.http.endpoint import endpoint
 from setpoint.client.http.transport import HttpTransport
 from setpoint.client.transport import Call
+from setpoint.node.streams import Size
 from setpoint.workload.terminal import hmp
-from setpoint.workload.terminal.hmp import Kind, Size, frame, read_frame
+from setpoint.workload.terminal.hmp import Kind, frame, read_frame
 
 # Repeats what it is told, says how large its terminal is when asked or when that changes, and ends when told to.
 TALKS = """

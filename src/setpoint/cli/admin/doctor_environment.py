@@ -50,7 +50,7 @@ async def _engine(environ: Mapping[str, str], *, needed: bool) -> Finding:
     from setpoint.workload.engine.choice import Unavailable
     from setpoint.workload.engine.choice import connect as connect_engine
 
-    engine = await connect_engine(SystemClock(), environ, seconds=_SECONDS)
+    engine = await connect_engine(SystemClock(), environ, seconds=_SECONDS, starts=True)
     if isinstance(engine, Unavailable):
         if needed:
             return Finding(

@@ -35,7 +35,7 @@ async def remove_unused_volumes() -> None:
     names = [spec["name"] for spec in specs if not spec.get("existing")]
     if not names:
         return
-    engine = await connect(SystemClock(), os.environ)
+    engine = await connect(SystemClock(), os.environ, starts=True)
     if not isinstance(engine, Engine):
         raise Failure(f"the volumes {', '.join(names)} cannot be removed: {engine}", FAILED)
     try:

@@ -50,7 +50,7 @@ async def _monitor(
     from setpoint.workload.engine.errors import EngineError
 
     clock = SystemClock()
-    engine = await connect(clock, os.environ, preference)
+    engine = await connect(clock, os.environ, preference, starts=True)
     if isinstance(engine, Unavailable):
         raise Failure(f"{engine.message}: {engine.remedy}")
     try:

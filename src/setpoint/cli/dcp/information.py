@@ -3,6 +3,7 @@
 import asyncio
 import os
 import platform
+import shutil
 from typing import Any
 
 import click
@@ -78,9 +79,9 @@ async def _containers(preference: str, seconds: float, diagnostics: bool) -> dic
     from setpoint.objects.clock import SystemClock
     from setpoint.workload.engine.choice import Unavailable, connect
 
-    engine = await connect(SystemClock(), os.environ, preference, seconds=seconds)
+    engine = await connect(SystemClock(), os.environ, preference, seconds=seconds, starts=True)
     if isinstance(engine, Unavailable):
-        name = preference or "docker"
+        name = preference or next((each for each in _HOSTS if shutil.which(each)), "docker")
         installed = engine.reason != "NotInstalled"
         return {
             "runtime": name if installed or preference else "",

@@ -10,11 +10,13 @@ _OF_CONTROLLERS = frozenset((("", "secrets"), ("", "events"), ("events.k8s.io", 
 
 
 class DcpStrategy(CompiledInStrategy):
-    """The rules of DCP's kinds. A set without a number of replicas has none."""
+    """The rules of DCP's kinds. A set without a number of replicas has none, and a volume is persistent by default."""
 
     def prepare_for_create(self, tree: Object) -> None:
         if tree["kind"] == "ExecutableReplicaSet":
             tree["spec"].setdefault("replicas", 0)
+        if tree["kind"] == "ContainerVolume" and tree["spec"].get("persistent") is None:
+            tree["spec"]["persistent"] = True
 
 
 STRATEGIES: dict[str, type[CustomStrategy]] = {GROUP: DcpStrategy}
@@ -22,7 +24,8 @@ STRATEGIES: dict[str, type[CustomStrategy]] = {GROUP: DcpStrategy}
 
 def is_shown(resource: Resource) -> bool:
     """Returns True if clients can use and discover a resource."""
-    return resource.group == _DEFINITIONS or (resource.is_custom and resource.group != OWN_GROUP)
+    is_defined = resource.is_custom and not resource.is_replaceable
+    return resource.group == _DEFINITIONS or (is_defined and resource.group != OWN_GROUP)
 
 
 def is_shown_to_controllers(resource: Resource) -> bool:

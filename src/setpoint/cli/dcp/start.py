@@ -30,8 +30,12 @@ from setpoint.workload.process.exit_wait import wait_exit
 
 if TYPE_CHECKING:
     from setpoint.cli.dcp.server_only import ServerOnly
+    from setpoint.config.settings import Config
     from setpoint.plane import ControlPlane
     from setpoint.workload.process.identity import Identity
+
+# The time for which a client may read no part of a stream. By default a server closes the stream much earlier.
+_PAUSE_SECONDS = 24 * 3600.0
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +101,7 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
             admission = alone.admission if alone is not None else ()
             spans.begin("dcp.startup.api_server.build_config")
             async with ControlPlane(
-                "memory", token=token, workloads=settings, serving=serving, admission=admission
+                "memory", config=configuration(), token=token, workloads=settings, serving=serving, admission=admission
             ) as plane:
                 spans.end()
                 spans.begin("dcp.startup.api_server.run_server")
@@ -134,6 +138,13 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
             raise Failure(str(error)) from error
         except OSError as error:
             raise Failure(f"{error.filename or kubeconfig}: {error.strerror or error}") from error
+
+
+def configuration() -> "Config":
+    """Returns the settings of an instance. A client that a debugger has paused reads no logs, and keeps its streams."""
+    from setpoint.config.settings import Config, Limits
+
+    return Config(limits=Limits(stalled_seconds=_PAUSE_SECONDS))
 
 
 def _server_only(session: variables.SessionFolder) -> "ServerOnly":

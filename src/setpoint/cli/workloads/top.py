@@ -120,7 +120,7 @@ async def _engine(client: "Client", running: "list[Workload]") -> "AsyncIterator
     from setpoint.workload.engine.choice import Unavailable
     from setpoint.workload.engine.choice import connect as connect_engine
 
-    engine = await connect_engine(client.clock, os.environ)
+    engine = await connect_engine(client.clock, os.environ, starts=True)
     if isinstance(engine, Unavailable):
         echo(f"cannot measure containers: {engine.message}. {engine.remedy}", err=True)
         yield None

@@ -55,8 +55,8 @@ class ControllersPage:
         }
 
     def _log(self, context: Context, name: str) -> Response:
+        from setpoint.server.verbs.text_stream import TextStream
         from setpoint.workload.logs.options import parse
-        from setpoint.workload.subresources.log import LogStream
 
         known = self.hosted.logged() if self.hosted is not None else []
         if self.hosted is None or name not in known:
@@ -65,7 +65,7 @@ class ControllersPage:
         given = {parameter: values[-1] for parameter, values in context.query.items()}
         options = parse({"source": "all", **given})
         return Response(
-            200, "text/plain; charset=utf-8", LogStream(self.hosted.logs.read(quote(name, safe=""), options))
+            200, "text/plain; charset=utf-8", TextStream(self.hosted.logs.read(quote(name, safe=""), options))
         )
 
 

@@ -2,15 +2,19 @@
 
 An engine is requested, in this order, by an address as the preference, `DOCKER_HOST`, `DOCKER_CONTEXT` or
 `CONTAINER_HOST`. A requested engine is used exclusively: containers in another engine would be unexpected. The current
-context of Docker's client is only tried first, because its engine may be stopped or removed. If no engine is found, the
-result is a value with the reason and the remedy, not an exception.
+context of Docker's client is only tried first, because its engine may be stopped or removed. Addresses with `ssh:` are
+reached through the programs of the engines (`docker system dial-stdio`). If no engine responds but Podman is installed,
+its service is started on request. If no engine is found, the result is a value with the reason and the remedy, not an
+exception.
 """
 
 import asyncio
 import errno
 import hashlib
 import os
+import shutil
 import ssl
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -21,12 +25,14 @@ from setpoint.objects.clock import Clock
 from setpoint.workload.engine.auth import config_directory, read_json
 from setpoint.workload.engine.engine import Engine, TooOld
 from setpoint.workload.engine.errors import EngineError
+from setpoint.workload.engine.podman_service import PodmanService
 from setpoint.workload.engine.wire import Wire
 
 Reason: TypeAlias = Literal[
     "NotInstalled", "NotRunning", "PermissionDenied", "Timeout", "TooOld", "BadAddress", "Failing"
 ]
 _NAMES = ("docker", "podman")
+_START_SECONDS = 30.0
 # The order in which errors are reported if several engines were tried.
 _TELLING: tuple[Reason, ...] = ("PermissionDenied", "Timeout", "TooOld", "Failing", "BadAddress", "NotRunning")
 
@@ -52,9 +58,10 @@ class Candidate(NamedTuple):
 
 
 async def connect(
-    clock: Clock, environ: Mapping[str, str], preference: str = "", *, seconds: float = 10.0
+    clock: Clock, environ: Mapping[str, str], preference: str = "", *, seconds: float = 10.0, starts: bool = False
 ) -> Engine | Unavailable:
-    """Returns the engine to use, or the reason why none is available."""
+    """Returns the engine to use, or the reason why none is available. With `starts`, an installed Podman that serves no
+    socket is started; closing the engine ends it."""
     found: list[Unavailable] = []
     for candidate in candidates(environ, preference):
         outcome = await _try(candidate, clock, environ, seconds)
@@ -63,10 +70,22 @@ async def connect(
         if candidate.source:
             return outcome
         found.append(outcome)
+    if starts and preference in ("", "podman") and (podman := _program("podman", environ)):
+        outcome = await _started(podman, clock, environ, seconds)
+        if isinstance(outcome, Engine):
+            return outcome
+        found.append(outcome)
     for reason in _TELLING:
         for each in found:
             if each.reason == reason:
                 return each
+    for name in _NAMES:
+        if preference in ("", name) and _program(name, environ):
+            tried = ", ".join(_descriptions(found))
+            remedy = _start(Candidate(name, ""))
+            return Unavailable(
+                "NotRunning", f"{name.capitalize()} is installed, but does not run: tried {tried}", remedy
+            )
     wanted = preference or "Docker or Podman"
     return Unavailable(
         "NotInstalled",
@@ -142,12 +161,13 @@ def endpoint_of(candidate: Candidate) -> Endpoint | Unavailable:
                 "BadAddress", f"the certificates in {where} cannot be read: {error}", "correct the files"
             )
         return Endpoint(parts.hostname, port or (2376 if is_tls else 2375), tls, prefix=parts.path.rstrip("/"))
+    if parts.scheme == "ssh" and parts.hostname:
+        # The programs of the engines know the user's keys and settings, and the socket on the other machine.
+        podman, docker = ("podman", "--remote", "--url"), ("docker", "--host")
+        program = podman if candidate.name == "podman" else docker
+        return Endpoint(parts.hostname, 80, command=(*program, candidate.address, "system", "dial-stdio"))
     by = f" (from {candidate.source})" if candidate.source else ""
-    remedy = "use unix:///path/to/the.sock or tcp://HOST:PORT"
-    if parts.scheme == "ssh":
-        remedy = (
-            f"forward the engine's socket (ssh -L /tmp/engine.sock:/var/run/docker.sock {parts.netloc}) and use that"
-        )
+    remedy = "use unix:///path/to/the.sock, tcp://HOST:PORT or ssh://USER@HOST"
     return Unavailable("BadAddress", f"{candidate.address!r}{by} is not a supported address of an engine", remedy)
 
 
@@ -171,6 +191,11 @@ async def _try(candidate: Candidate, clock: Clock, environ: Mapping[str, str], s
         return endpoint
     if endpoint.unix and (trouble := await asyncio.to_thread(_socket_error, candidate, endpoint.unix)) is not None:
         return trouble
+    if endpoint.command:
+        if (program := _program(endpoint.command[0], environ)) is None:
+            why = f"{candidate.address} is reached through the program {endpoint.command[0]}, which is not installed"
+            return Unavailable("BadAddress", why, f"install {endpoint.command[0]} on this machine")
+        endpoint = endpoint._replace(command=(program, *endpoint.command[1:]))
     engine = Engine(Wire(endpoint), clock, environ)
     name = (candidate.name or "the container engine").capitalize()
     try:
@@ -185,10 +210,45 @@ async def _try(candidate: Candidate, clock: Clock, environ: Mapping[str, str], s
             return Unavailable("Timeout", f"{name} at {endpoint} does not answer", remedy)
         if os.strerror(errno.EACCES) in error.message:
             return _denied(name, endpoint.unix or str(endpoint))
+        if error.status == 0 and endpoint.command:
+            why = await asyncio.to_thread(_command_error, endpoint.command, seconds)
+            return Unavailable(
+                "NotRunning",
+                f"{name} at {candidate.address} cannot be reached: {why or error.message}",
+                f"check that `ssh {endpoint.host}` works without a password",
+            )
         if error.status == 0:
             return Unavailable("NotRunning", f"{name} is not running: {error.message}", _start(candidate))
         return Unavailable("Failing", f"{name} at {endpoint} fails: {error.message}", f"check the log of {name}")
     return engine
+
+
+async def _started(program: str, clock: Clock, environ: Mapping[str, str], seconds: float) -> Engine | Unavailable:
+    """Starts Podman's service and returns its engine."""
+    service = PodmanService(program, environ, clock)
+    if trouble := await service.start(_START_SECONDS):
+        await service.stop()
+        return Unavailable("Failing", f"Podman is installed, but cannot be started: {trouble}", "run `podman info`")
+    outcome = await _try(Candidate("podman", service.address), clock, environ, seconds)
+    if isinstance(outcome, Engine):
+        outcome.service = service
+    else:
+        await service.stop()
+    return outcome
+
+
+def _program(name: str, environ: Mapping[str, str]) -> str | None:
+    return shutil.which(name, path=environ.get("PATH", ""))
+
+
+def _command_error(command: Sequence[str], seconds: float) -> str:
+    """Returns the last line of the errors of a command; empty if there is none."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def _socket_error(candidate: Candidate, path: str) -> Unavailable | None:

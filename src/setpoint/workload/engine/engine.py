@@ -9,6 +9,7 @@ from setpoint.workload.engine.containers import Containers
 from setpoint.workload.engine.events import Events, Told
 from setpoint.workload.engine.images import Images
 from setpoint.workload.engine.networks import Networks, Volumes
+from setpoint.workload.engine.podman_service import PodmanService
 from setpoint.workload.engine.results import Info, Version
 from setpoint.workload.engine.wire import Wire
 
@@ -33,6 +34,8 @@ class Engine:
         self.containers = Containers(wire)
         self.networks = Networks(wire)
         self.volumes = Volumes(wire)
+        # The service that was started for this connection, and ends with it.
+        self.service: PodmanService | None = None
 
     @property
     def endpoint(self) -> Endpoint:
@@ -72,9 +75,12 @@ class Engine:
         connection."""
         return Events(self._wire, self._clock, broken).follow()
 
-    async def close(self) -> None:
-        """Closes the connections and cancels pending requests."""
+    async def close(self, *, service: bool = True) -> None:
+        """Closes the connections and cancels pending requests. Without `service`, a service of ours ends only after the
+        last connection of others."""
         await self._wire.close()
+        if self.service is not None:
+            await self.service.stop() if service else self.service.leave()
 
 
 def _numbers(version: str) -> tuple[int, int]:

@@ -3,8 +3,8 @@
 A write is two system calls, with no work per line and no buffering in memory: the data is in the file when `write`
 returns and survives the death of the control plane. When a file is full, the next one begins, at the end of a line if
 possible, and the oldest is deleted. A capture with the same name continues the last one, including the line numbers.
-Files are created with the first output or the first reader: creating them takes longer than starting a process, and
-many processes never print.
+Files are created with the first output or the first reader, or by `create`: creating them takes longer than starting a
+process, and many processes never print.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ class Limits(NamedTuple):
 
 
 DEFAULT_LIMITS = Limits()
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 class Capture:
@@ -49,6 +50,14 @@ class Capture:
         self._released = False
         if found:
             self._resume()
+
+    def create(self) -> None:
+        """Creates the file of an empty log: clients of DCP open the file that a status names."""
+        try:
+            make_directory(self._directory)
+            os.close(os.open(self._path(self._last, "log"), _FLAGS, 0o600))
+        except OSError as error:
+            self.error = error.strerror or str(error)
 
     def begin(self) -> None:
         """Continues the log for another run, on a line of its own."""
@@ -164,9 +173,8 @@ class Capture:
         if self._released:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         make_directory(self._directory)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._log = os.open(self._path(number, "log"), flags, 0o600)
-        self._index = os.open(self._path(number, "index"), flags, 0o600)
+        self._log = os.open(self._path(number, "log"), _FLAGS, 0o600)
+        self._index = os.open(self._path(number, "index"), _FLAGS, 0o600)
         self._size = os.fstat(self._log).st_size
         if os.fstat(self._index).st_size == 0:
             os.write(self._index, header(self._lines_before, mid_line=not self._ends_line))

@@ -81,6 +81,10 @@ class ExternalLogs:
     def __init__(self, directory: Path, clock: Clock) -> None:
         self._directory, self._clock = directory, clock
 
+    def has(self, uid: str) -> bool:
+        """Returns True if the other process has captured output of an object."""
+        return (self._directory / uid).is_dir()
+
     async def read(self, uid: str, options: LogOptions, is_over: IsOver) -> AsyncIterator[bytes]:
         """Yields the requested lines. With follow, ends when `is_over` returns True."""
         done = asyncio.Event()

@@ -9,30 +9,30 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
+from setpoint.node.streams import Size
 from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
-from setpoint.server.edge.websocket import PROTOCOL
+from setpoint.server.handshake import PROTOCOL
 from setpoint.server.message import Response
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.server.verbs.get import read
-from setpoint.workload.controllers.container.exec import Command
-from setpoint.workload.controllers.executable.process_run import ExecutableRun
-from setpoint.workload.logs.log_store import LogStore
-from setpoint.workload.logs.options import LogOptions
-from setpoint.workload.subresources.channels import (
+from setpoint.server.request.write_options import is_requested
+from setpoint.server.verbs.channels import (
     SOURCES,
     STDOUT,
     ClientInput,
     Conversation,
     Said,
     chosen_protocol,
-    is_requested,
 )
+from setpoint.server.verbs.get import read
+from setpoint.workload.controllers.container.exec import Command
+from setpoint.workload.controllers.executable.process_run import ExecutableRun
+from setpoint.workload.logs.log_store import LogStore
+from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.subresources.container_exec import client_input
 from setpoint.workload.subresources.presence import present
-from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.screen import Screen
 from setpoint.workload.workloads import Workloads
 

@@ -10,27 +10,27 @@ from typing import NamedTuple
 
 import msgspec
 
+from setpoint.node.streams import Size
 from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest
-from setpoint.server.edge.websocket import PROTOCOL
+from setpoint.server.handshake import PROTOCOL
 from setpoint.server.message import Frame, Response, Sink
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.server.verbs.get import read
-from setpoint.workload.engine.attachment import Exec
-from setpoint.workload.engine.engine import Engine
-from setpoint.workload.engine.errors import EngineError
-from setpoint.workload.subresources.channels import (
+from setpoint.server.request.write_options import is_requested
+from setpoint.server.verbs.channels import (
     ERROR,
     SOURCES,
     ClientInput,
     ClientMessages,
     Conversation,
     chosen_protocol,
-    is_requested,
 )
+from setpoint.server.verbs.get import read
+from setpoint.workload.engine.attachment import Exec
+from setpoint.workload.engine.engine import Engine
+from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.subresources.presence import present
-from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.workloads import Workloads
 
 NAME = "exec"

@@ -2,11 +2,13 @@
 
 Our controllers write to the directory that both are configured with. The controllers of DCP name their files in the
 status of an object; such a file is only read below one of the given directories, because a status is written by
-clients. Output that a container printed before the controllers knew the container is not available.
+clients. Their log `system` is a file of the session with the kind and the uid of the object in its name. A client that
+follows a log waits until there is one. Output that a container printed before the controllers knew the container is not
+available.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,15 +21,20 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.extension import Extension
 from setpoint.server.verbs.get import read
+from setpoint.server.verbs.text_stream import TextStream
 from setpoint.workload.kinds.api_names import GROUP
 from setpoint.workload.kinds.container import DONE
 from setpoint.workload.kinds.executable import FINAL
-from setpoint.workload.logs.external_log import ExternalLogs
+from setpoint.workload.logs.external_log import ExternalLogs, IsOver
 from setpoint.workload.logs.foreign_log import foreign_lines
-from setpoint.workload.logs.options import parse
-from setpoint.workload.subresources.log import ABSENT, NAME, TEXT, LogStream, check
+from setpoint.workload.logs.options import LogOptions, parse
+from setpoint.workload.subresources.log import ABSENT, NAME, TEXT, check
 
 _OVER = frozenset({*FINAL, *DONE})
+# The states in which a container writes its startup logs.
+_BEFORE = frozenset({"", "Pending", "RuntimeUnhealthy", "Building", "Starting"})
+_LOOK_SECONDS = 0.2
+_STARTUP = frozenset({"startup_stdout", "startup_stderr"})
 # The fields of a status with the file of each log.
 _FILES = {
     "stdout": "stdOutFile",
@@ -61,31 +68,55 @@ class ExternalLogSubresource:
         check(resource.kind, tree, options)
         if options.source in ABSENT[resource.kind]:
             return Response(200, TEXT, b"")
-        uid = meta.uid(tree)
-        is_over = partial(_is_over, context, resource, uid)
-        if (path := self._named(tree, options.source)) is not None:
-            return Response(200, TEXT, LogStream(foreign_lines(path, options, is_over, self._clock)))
-        if self._logs is None:
+        is_over = partial(_is_over, context, resource, meta.uid(tree), options.source)
+        if self._logs is None and self._named(resource.kind, tree, options.source) is None and not options.follow:
             raise ServiceUnavailable(
                 "the logs are stored by the controllers: start both with the same directory in DCP_SESSION_FOLDER"
             )
-        pieces = self._logs.read(uid, options, is_over)
-        return Response(200, TEXT, LogStream(pieces))
+        return Response(200, TEXT, TextStream(self._pieces(context, resource, tree, options, is_over)))
 
-    def _named(self, tree: Object, source: str) -> Path | None:
-        """Returns the file that a foreign controller names in the status; None if there is none, or for ours."""
-        name = (tree.get("status") or {}).get(_FILES.get(source, ""))
-        if not name or not os.path.isabs(name):
+    async def _pieces(
+        self, context: Context, resource: Resource, tree: Object, options: LogOptions, is_over: IsOver
+    ) -> AsyncIterator[bytes]:
+        """Yields the lines of the log, which the controllers may not have begun."""
+        uid = meta.uid(tree)
+        while True:
+            over = not options.follow or await is_over()
+            if (path := self._named(resource.kind, tree, options.source)) is not None:
+                async for piece in foreign_lines(path, options, is_over, self._clock):
+                    yield piece
+                return
+            if self._logs is not None and (over or self._logs.has(uid)):
+                async for piece in self._logs.read(uid, options, is_over):
+                    yield piece
+                return
+            if over:
+                return
+            await self._clock.sleep(_LOOK_SECONDS)
+            try:
+                tree = resource.item(await read(context, resource))
+            except NotFound:
+                return
+
+    def _named(self, kind: str, tree: Object, source: str) -> Path | None:
+        """Returns the file of a foreign controller; None if there is none, or for ours."""
+        if source == "system":
+            name = f"resource-{kind.lower()}-{meta.uid(tree)}.log"
+            return next((each / name for each in self._foreign if (each / name).exists()), None)
+        named = (tree.get("status") or {}).get(_FILES.get(source, ""))
+        if not named or not os.path.isabs(named):
             return None
-        path = Path(os.path.realpath(name))
+        path = Path(os.path.realpath(named))
         if self._folder is not None and path.is_relative_to(self._folder.resolve()):
             return None
         return path if any(path.is_relative_to(each.resolve()) for each in self._foreign) else None
 
 
-async def _is_over(context: Context, resource: Resource, uid: str) -> bool:
+async def _is_over(context: Context, resource: Resource, uid: str, source: str) -> bool:
     try:
         tree = resource.item(await read(context, resource))
     except NotFound:
         return True
-    return meta.uid(tree) != uid or (tree.get("status") or {}).get("state") in _OVER
+    state = (tree.get("status") or {}).get("state") or ""
+    is_started = source in _STARTUP and state not in _BEFORE
+    return meta.uid(tree) != uid or is_started or state in _OVER

@@ -4,17 +4,17 @@ The parameters are DCP's (see `logs.options`); Kubernetes' names are supported a
 for each further object as `RESOURCE/NAME`, merges their logs into the response; the user needs the same right for each.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest, NotFound
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.attributes import authorize_reading
-from setpoint.server.message import Frame, Response, Sink
+from setpoint.server.message import Response
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
+from setpoint.server.verbs.text_stream import TextStream
 from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
 from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.logs.options import LogOptions, parse
@@ -48,10 +48,10 @@ class LogEndpoint:
             for each in (tree, *others):
                 store.of(meta.uid(each)).attempts.window(options.attempt, previous=options.previous)
         if not others and not options.selects_lines:
-            return Response(200, TEXT, LogStream(store.read(meta.uid(tree), options)))
+            return Response(200, TEXT, TextStream(store.read(meta.uid(tree), options)))
         logs = [LogOf(meta.uid(each), meta.name(each)) for each in (tree, *others)]
         kind = "application/x-ndjson" if options.format == "json" else TEXT
-        return Response(200, kind, LogStream(selected(store, logs, options, context.services.clock)))
+        return Response(200, kind, TextStream(selected(store, logs, options, context.services.clock)))
 
 
 def _of_start(tree: Object, options: LogOptions) -> LogOptions:
@@ -97,27 +97,3 @@ def check(kind: str, tree: Object, options: LogOptions) -> None:
         raise BadRequest(f"{name} has a terminal and therefore no log: attach to the terminal instead")
     if kind == "Container" and (tree.get("status") or {}).get("state") == "Unknown":
         raise BadRequest(f"{name} no longer exists: its container was removed with its log")
-
-
-class LogStream:
-    """Streams a log to a client."""
-
-    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
-        self._pieces = pieces
-
-    async def run(self, sink: Sink) -> None:
-        sending = asyncio.ensure_future(self._send(sink))
-        gone = asyncio.ensure_future(sink.wait_closed())
-        try:
-            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
-            if sending.done():
-                sending.result()
-        finally:
-            for task in (sending, gone):
-                task.cancel()
-            await asyncio.gather(sending, gone, return_exceptions=True)
-
-    async def _send(self, sink: Sink) -> None:
-        async for piece in self._pieces:
-            if not (sink.write(Frame(piece)) and await sink.drain()):
-                return

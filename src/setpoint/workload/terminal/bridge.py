@@ -11,9 +11,10 @@ import socket
 import stat
 from typing import NoReturn
 
+from setpoint.node.streams import Size
 from setpoint.objects.clock import Clock, timeout
 from setpoint.workload.terminal import hmp
-from setpoint.workload.terminal.hmp import FrameError, Kind, Size, frame, read_frame
+from setpoint.workload.terminal.hmp import FrameError, Kind, frame, read_frame
 from setpoint.workload.terminal.screen import Screen
 
 # The maximum size of unsent data for a viewer.

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from setpoint.node.streams import Size
 from setpoint.objects.clock import timeout
 from setpoint.workload.engine.attachment import Attached
 from setpoint.workload.engine.engine import Engine
@@ -10,7 +11,6 @@ from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.kinds.parts import TerminalSpec
 from setpoint.workload.runtime import Machine
 from setpoint.workload.terminal.bridge import Bridge
-from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.screen import Screen
 from setpoint.workload.terminal.terminals import open_bridge, size_of
 

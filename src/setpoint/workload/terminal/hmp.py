@@ -6,9 +6,10 @@ both directions, and Exit is the last frame of the terminal.
 
 import asyncio
 from enum import IntEnum
-from typing import NamedTuple
 
 import msgspec
+
+from setpoint.node.streams import Size
 
 VERSION = 1
 MOST_BYTES = 16 << 20
@@ -28,13 +29,6 @@ class Kind(IntEnum):
 
 class FrameError(ValueError):
     """The received data is not a valid frame."""
-
-
-class Size(NamedTuple):
-    """The size of a terminal."""
-
-    columns: int
-    rows: int
 
 
 def frame(kind: Kind, payload: bytes = b"") -> bytes:

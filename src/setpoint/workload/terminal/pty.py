@@ -6,8 +6,8 @@ import os
 import struct
 from collections.abc import Callable
 
+from setpoint.node.streams import Size
 from setpoint.workload.process.pipes import Stdin
-from setpoint.workload.terminal.hmp import Size
 
 _CHUNK_BYTES = 1 << 16
 

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Protocol
 
-from setpoint.workload.terminal.hmp import Size
+from setpoint.node.streams import Size
 
 # The size of the kept output for later viewers.
 SCROLLBACK_BYTES = 256 << 10

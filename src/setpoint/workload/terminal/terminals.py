@@ -5,6 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from setpoint.node.streams import Size
 from setpoint.objects.clock import Clock
 from setpoint.store.files import make_directory
 from setpoint.workload.controllers.executable.lifecycle import Execution
@@ -14,7 +15,6 @@ from setpoint.workload.kinds.parts import TerminalSpec
 from setpoint.workload.process.command import Command, Exit, StartError, Terminal
 from setpoint.workload.runtime import Machine
 from setpoint.workload.terminal.bridge import Bridge
-from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.pty import Pty
 from setpoint.workload.terminal.screen import Screen
 

@@ -216,6 +216,9 @@ class ContainerExecs:
     async def _run(self, engine: Engine, spec: ContainerExecSpec, run: _Run, args: list[str]) -> int | None:
         """Runs the command to its end and captures its output. Raises EngineError."""
         sinks = {source: self._machine.logs.capture(run.uid, source) for source in ("stdout", "stderr")}
+        if self._machine.as_dcp:
+            for sink in sinks.values():
+                sink.create()
         values = run.environment.values if run.environment is not None else {}
         env = [f"{name}={value}" for name, value in values.items()]
         if not _sees_processes(engine):

@@ -155,6 +155,14 @@ class ContainerWorkload(WorkloadState):
             return "Unhealthy"
         return "Caution"
 
+    def effective_args(self) -> list[str]:
+        """Returns the command of the container, with the entry point: that of the image, unless the spec has another.
+        Secrets in the arguments of the spec are not shown."""
+        config = (self.seen.raw.get("Config") or {}) if self.seen is not None else {}
+        entry = config.get("Entrypoint") or ()
+        command = [*([entry] if isinstance(entry, str) else entry), *(config.get("Cmd") or ())]
+        return [*command[: max(0, len(command) - len(self.args))], *self.args]
+
     def status(self) -> ContainerStatus:
         """Returns the status of the object, without its conditions."""
         by_engine = self.seen.restart_count if self.seen is not None else 0
@@ -171,7 +179,7 @@ class ContainerWorkload(WorkloadState):
             exit_code=self.exit_code,
             message="" if is_reported else self.message,
             effective_env=self.effective_env(),
-            effective_args=self.args,
+            effective_args=self.effective_args(),
             networks=self.networks,
             health_status=self.health,
             health_probe_results=self.results,

@@ -47,6 +47,9 @@ class Launch:
         directory = logs.of(execution.uid).directory
         execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
         stdout, stderr = logs.capture(execution.uid, STDOUT, limits), logs.capture(execution.uid, STDERR, limits)
+        if self._machine.as_dcp:
+            stdout.create()
+            stderr.create()
         logs.begin_attempt(execution.uid)
         execution.before = {STDOUT: stdout.complete(), STDERR: stderr.complete()}
         return stdout, stderr
