@@ -1,0 +1,37 @@
+"""A test that ignores the signal of its time limit."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TESTS = """
+import time
+
+
+def test_stuck():
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+
+
+def test_after_the_stuck_one():
+    pass
+"""
+
+
+def test_a_stuck_test_fails_and_the_run_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "test_some.py").write_text(TESTS)
+    limits = [option for setting in ("timeout=0.5", "stuck_seconds=0.5") for option in ("-o", setting)]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "1", f"--rootdir={ROOT}", "-c", ROOT / "pyproject.toml"]
+        + ["-p", "tests.conftest", *limits, tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert "1 failed, 1 passed" in run.stdout
+    assert "crashed while running" in run.stdout
+    assert "test_some.py" in run.stderr and "in test_stuck" in run.stderr
