@@ -21,7 +21,7 @@ from setpoint.flow.result import PruneWithheld, Refused, Result, failure_of
 from setpoint.flow.write import delete, write
 from setpoint.objects import meta
 from setpoint.objects.errors import AlreadyExists, APIError, ApplyConflict, Conflict, Invalid, NotFound
-from setpoint.objects.gvk import GroupKind
+from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 
@@ -169,6 +169,8 @@ class ApplyRun:
                 return step.live
             if step.action not in WRITES:
                 return step.live
+            if planning.adopts(step, plan_input) and not await self._owner_exists(plan_input.owner or {}):
+                return step.live
             try:
                 return await self._write(step, plan_input)
             except ApplyConflict:
@@ -179,6 +181,17 @@ class ApplyRun:
                     raise
                 step = await self._replan(step, plan_input)
         return None
+
+    async def _owner_exists(self, owner: Object) -> bool:
+        """Returns True if the owner exists and is not being deleted. The answer comes from the server: the garbage
+        collector removes the references to an owner whose dependents remain, and a cache may have the owner of before.
+        """
+        kind, name = KindRef(GroupVersionKind.of(owner)), meta.name(owner)
+        try:
+            found = await self._set.api.get(kind, name, meta.namespace(owner))
+        except NotFound:
+            return False
+        return meta.uid(found) == meta.uid(owner) and not meta.is_being_deleted(found)
 
     async def _replan(self, step: PlanStep, plan_input: PlanInput) -> PlanStep:
         found = await self._set.read(self._set.api, KindRef(step.gvk), step.identity)

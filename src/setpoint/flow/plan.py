@@ -228,6 +228,17 @@ def merged(wanted: Object, live: Object) -> Object:
     return {**wanted, "metadata": metadata}
 
 
+def adopts(step: PlanStep, plan_input: PlanInput) -> bool:
+    """Returns True if a step adds the reference to the owner of the set to an existing object."""
+    if step.live is None or step.wanted is None:
+        return False
+
+    def is_owned(tree: Object) -> bool:
+        return any(_is_owner(item, plan_input) for item in meta.owner_references(tree))
+
+    return is_owned(step.wanted) and not is_owned(step.live)
+
+
 def _with_owner(desired: Desired, live: Object | None, plan_input: PlanInput) -> Object:
     """Returns the wanted object with an owner reference, if wanted and permitted.
 

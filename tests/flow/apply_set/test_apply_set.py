@@ -323,6 +323,32 @@ async def test_a_refusal_does_not_keep_the_others_from_being_written() -> None:
 # Owners
 
 
+@pytest.mark.parametrize("state", ["being deleted", "deleted", "replaced"])
+async def test_no_object_is_adopted_for_an_owner_that_is_being_deleted(state: str) -> None:
+    async with world() as it:
+        owner = await it.owner(finalizers=["example.com/x"])
+        await it.own(owner=owner).add(config_map("one")).apply()
+        # The garbage collector does so for an owner that is deleted without its dependents.
+        await it.direct.patch(CONFIG_MAP, merge({"metadata": {"ownerReferences": None}}), "one", "default")
+        await it.direct.delete(CONFIG_MAP, "boss", "default")
+        if state != "being deleted":
+            await it.direct.patch(CONFIG_MAP, merge({"metadata": {"finalizers": None}}), "boss", "default")
+        if state == "replaced":
+            await it.owner()
+        # The cache of the controller still has the owner of before.
+        await it.own(owner=owner).add(config_map("one")).apply()
+        assert "ownerReferences" not in (await it.direct.get(CONFIG_MAP, "one", "default"))["metadata"]
+
+
+async def test_an_owned_object_needs_no_read_of_its_owner() -> None:
+    async with world() as it:
+        owner = await it.owner()
+        await it.own(owner=owner).add(config_map("one")).apply()
+        it.requests.calls.clear()
+        await it.own(owner=owner).add(config_map("one", a="2")).apply()
+        assert not [call for call in it.requests.calls if call.method == "GET" and call.path.endswith("/boss")]
+
+
 @pytest.mark.feature("E53", "E62")
 async def test_owner_references_where_legal_and_the_inventory_where_not() -> None:
     async with world(system=True) as it:
