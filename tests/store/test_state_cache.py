@@ -9,7 +9,7 @@ import pytest
 from tests.store.conftest import eventually
 
 from setpoint.objects.provenance import Actor
-from setpoint.store.cached import StateCache
+from setpoint.store.cached import NotHeld, StateCache
 from setpoint.store.contract import ABSENT, ANY, Closed, Page, Retention, TooLate
 from setpoint.store.sqlite import SqliteStore
 from setpoint.store.sqlite.writer import Published
@@ -216,3 +216,22 @@ async def test_a_closed_store_is_not_read_from_memory(store: CountingStore, cach
     for read in (cache.get(MAPS + "a"), cache.range(MAPS), cache.revision(), cache.count(MAPS)):
         with pytest.raises(Closed):
             await read
+
+
+@pytest.mark.parametrize("prefix", ["", "/", "/co", "/core", "/core/", "/core/config"])
+async def test_a_prefix_of_several_resources_has_the_objects_of_all(
+    store: CountingStore, cache: StateCache, prefix: str
+) -> None:
+    await put(store, "a")
+    cache.start()
+    await eventually(lambda: _is(_is_full(cache)), "the cache is full")
+    assert [item.key for item in (await cache.range(prefix)).items] == [MAPS + "a"]
+    assert await cache.count(prefix) == 1
+
+
+def _is_full(cache: StateCache) -> bool:
+    """Returns True if the cache knows that a resource has no objects."""
+    try:
+        return not cache.scan("/core/secrets/", "", 0, None)
+    except NotHeld:
+        return False

@@ -271,7 +271,7 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
             "the store. Experimental: 0, the default, is none.",
             extra={"flag": "--state-cache-bytes", "metavar": "BYTES"},
         ),
-    ] = 0
+    ] = 256 * 1024 * 1024
     event_ttl_seconds: Annotated[
         float, Meta(ge=1, description="Seconds that Events are kept.", extra={"flag": "--event-ttl-seconds"})
     ] = 3600.0

@@ -91,6 +91,6 @@ class ServerSettings:
     history_window_seconds: float = HISTORY_SECONDS
     """The age up to which lists and watches may read old revisions without the right to the history."""
 
-    state_cache_bytes: int = 0
+    state_cache_bytes: int = 256 * 1024 * 1024
     """The approximate number of bytes of the objects that the server keeps in memory; other objects are read from the
     store. 0 is no cache. A store in memory needs none."""

@@ -22,7 +22,8 @@ Undone: TypeAlias = Mapping[str, Item | None]
 def collection_of(key: str) -> str:
     """Returns the prefix that a key shares with all objects of its resource: two segments. Empty if the key, or the
     prefix of keys, has fewer."""
-    return key[: key.find("/", key.find("/", 1) + 1) + 1]
+    first = key.find("/", 1)
+    return "" if first < 0 else key[: key.find("/", first + 1) + 1]
 
 
 def cost(item: Item) -> int:
