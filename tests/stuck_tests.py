@@ -16,7 +16,9 @@ _STDERR = pytest.StashKey[int]()
 
 def add_option(parser: pytest.Parser) -> None:
     """Adds the setting for the time between the signal of pytest-timeout and the end of the process."""
-    parser.addini("stuck_seconds", "the process of a test ends this long after the time limit of the test", default="60")
+    parser.addini(
+        "stuck_seconds", "the process of a test ends this long after the time limit of the test", default="60"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

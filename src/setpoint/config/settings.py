@@ -268,7 +268,7 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
         Meta(
             ge=0,
             description="Bytes of objects that the server keeps in memory, for SQLite; other objects are read from "
-            "the store. Experimental: 0, the default, is none.",
+            "the store. 0 is none.",
             extra={"flag": "--state-cache-bytes", "metavar": "BYTES"},
         ),
     ] = 256 * 1024 * 1024
