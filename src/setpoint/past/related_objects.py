@@ -36,7 +36,7 @@ class Related:
         """Returns the direct and indirect dependents of an object, each after its owner."""
         found: list[ObjectReference] = []
         uids = {(tree.get("metadata") or {}).get("uid", "")} - {""}
-        having_owners = await self._having_owners(place.namespace)
+        having_owners = await self._having_owners(uids, place.namespace) if uids else []
         seen: set[str] = set(uids)
         for _ in range(_DEEPEST):
             next_: set[str] = set()
@@ -51,11 +51,11 @@ class Related:
             uids = next_
         return found
 
-    async def _having_owners(self, namespace: str) -> list[tuple[APIResource, Object]]:
-        """Returns the objects with owner references. Our own servers return all in one answer; others are listed kind
-        by kind."""
+    async def _having_owners(self, uids: set[str], namespace: str) -> list[tuple[APIResource, Object]]:
+        """Returns the dependents of owners, and possibly other objects with owners. Our own servers return them in one
+        answer; others are listed kind by kind."""
         try:
-            dependents = await self._list_dependents()
+            dependents = await self._list_dependents(uids)
         except (APIError, TransportError):
             return [each for each in await self._everything(namespace) if owner_uids(each[1])]
         found = []
@@ -65,8 +65,8 @@ class Related:
                 found.append((resource, tree))
         return found
 
-    async def _list_dependents(self) -> list[Object]:
-        query = [("watch", "true"), ("sendInitialEvents", "true")]
+    async def _list_dependents(self, uids: set[str]) -> list[Object]:
+        query = [("watch", "true"), ("sendInitialEvents", "true"), *(("ownerUID", uid) for uid in sorted(uids))]
         found: list[Object] = []
         async with self._client.stream(Call("GET", _OWNERSHIP, query, timeout=_SECONDS)) as stream:
             async for event in raw_events(stream):

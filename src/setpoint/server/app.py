@@ -31,7 +31,6 @@ from setpoint.server.request.observer import RequestObserver
 from setpoint.server.server_options import AccessControl, ServerSettings, Serving
 from setpoint.server.verbs.read_fast_path import Repeat
 from setpoint.server.verbs.write_path import create_object
-from setpoint.server.watch.stored_labels import labels_of
 from setpoint.store.cached import HeldState, Publishing, StateCache, TermIndexes
 from setpoint.store.contract import Store
 
@@ -99,7 +98,7 @@ class Server:
         )
         held = self.services.store
         if isinstance(held, HeldState):
-            self.services.label_indexes = TermIndexes(held, labels_of)
+            self.services.term_indexes = TermIndexes(held)
         self.services.measured.append(chain)
         self.services.authenticator.attach(self.services)
         self._gate = Gate(self.services, settings.overload) if settings.overload.enabled else None

@@ -47,6 +47,7 @@ class KeyOrder:
     write.
     """
 
+    __slots__ = ("_lasts", "_pieces")
     _PIECE = 512
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
@@ -60,6 +61,9 @@ class KeyOrder:
         other._pieces = [piece.copy() for piece in self._pieces]
         other._lasts = self._lasts.copy()
         return other
+
+    def __len__(self) -> int:
+        return sum(map(len, self._pieces))
 
     def add(self, key: str) -> None:
         """Adds a key that is not in the set yet."""
@@ -111,7 +115,7 @@ class KeyOrder:
     def rank(self, key: str | None) -> int:
         """Returns the number of keys before this one; the number of all keys for None."""
         if key is None:
-            return sum(map(len, self._pieces))
+            return len(self)
         place = bisect_left(self._lasts, key)
         before = sum(map(len, self._pieces[:place]))
         return before + (bisect_left(self._pieces[place], key) if place < len(self._pieces) else 0)

@@ -1,11 +1,14 @@
 """One watch over all kinds for the garbage collector, which tracks ownership.
 
-    GET /apis/setpoint.dev/v1/ownership?watch=true[&sendInitialEvents=true][&resourceVersion=REVISION]
+    GET /apis/setpoint.dev/v1/ownership?watch=true[&sendInitialEvents=true][&resourceVersion=REVISION][&ownerUID=UID]…
 
 The watch reports the creation and change of every object that has owners, or a finalizer for the deletion of
 dependents; and the deletion of every object. Each event has the object's apiVersion, its kind and the relevant part of
 its metadata, in the order of the log. With `sendInitialEvents` the watch begins with the existing objects. A single
 bookmark marks the point at which all changes before the request have been sent.
+
+With `ownerUID`, the watch reports only the direct and indirect dependents of these owners. An index by owner finds the
+existing ones, so that the cost depends on their number, and not on that of all objects.
 
 If the store holds its objects in memory, an event also lists in `found` the indexes of the owner references whose owner
 exists, so that the client need not request these owners. The deletion of an owner is reported later.
@@ -16,7 +19,7 @@ the group `setpoint.dev`.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -30,7 +33,8 @@ from setpoint.server.request.context import Context, Services
 from setpoint.server.verbs.read_fast_path import PeekableStore
 from setpoint.server.watch import freshness
 from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, event_frame, event_line, kind_of
-from setpoint.store.contract import Closed, Event, TooLate, Watch
+from setpoint.store.cached import Range, Term, Wanted
+from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 
 RESOURCE = "ownership"
 # The bytes of a relevant object contain one of these words. An accidental match does no harm.
@@ -40,6 +44,8 @@ _EVENTS = "/core/events/"
 _PAGE = 250
 # The number of owners of an object that are looked up before other tasks run.
 _OWNERS = 256
+# The number of owners of one request.
+_MOST_OWNERS = 100
 
 _encode = msgspec.json.Encoder().encode
 
@@ -90,14 +96,20 @@ async def ownership(context: Context) -> Response:
     if after and after < now and not await services.history_window.contains(after):
         raise freshness.too_old(after, now)
     initial = context.parameter("sendInitialEvents") == "true"
-    return Response(200, JSON, _Stream(services, after or now, now, initial=initial))
+    owners = set(context.query.get("ownerUID", ()))
+    if len(owners) > _MOST_OWNERS:
+        raise BadRequest(f"ownerUID: {len(owners)} values are too many: at most {_MOST_OWNERS} in one request")
+    return Response(200, JSON, _Stream(services, after or now, now, context.user.name, owners, initial=initial))
 
 
 class _Stream:
     """One watch of ownership."""
 
-    def __init__(self, services: Services, after: int, now: int, *, initial: bool) -> None:
+    def __init__(self, services: Services, after: int, now: int, user: str, owners: set[str], *, initial: bool) -> None:
         self._services = services
+        self._user = user
+        # The owners whose dependents are reported, and these dependents; all objects are reported if empty.
+        self._owners = owners
         self._local_store = services.store if isinstance(services.store, PeekableStore) else None
         self._after = after
         # The revision at the time of the request.
@@ -105,42 +117,131 @@ class _Stream:
         self._initial = initial
 
     async def run(self, sink: Sink) -> None:
-        if self._initial:
-            self._after = self._now
-        watch = self._services.store.watch("/", self._after)
-        minder = asyncio.create_task(_end_with(sink, watch))
         try:
-            if self._initial:
-                await self._send_all(sink)
-            await self._follow(sink, watch)
+            existing = await self._dependents() if self._initial and self._owners else None
+            await self._send(sink, existing)
         except TooLate as late:
             sink.write(event_frame(ERROR, _encode(freshness.too_old(late.revision, late.oldest).to_status())))
         except Closed:
             return
+
+    async def _send(self, sink: Sink, existing: Sequence[Item] | None) -> None:
+        """Sends the existing objects, all if None, and then the changes."""
+        watch = self._services.store.watch("/", self._now if self._initial else self._after)
+        minder = asyncio.create_task(_end_with(sink, watch))
+        try:
+            if self._initial:
+                await (self._send_all(sink) if existing is None else self._send_existing(sink, existing))
+                sink.write(_bookmark(self._now))
+            await self._follow(sink, watch)
         finally:
             minder.cancel()
             watch.close()
+
+    async def _dependents(self) -> Sequence[Item]:
+        """Returns the existing dependents of the owners."""
+        found = await self._indexed_dependents()
+        return await self._read_dependents() if found is None else found
 
     async def _send_all(self, sink: Sink) -> None:
         """Sends the objects that existed at the time of the request."""
         store, last = self._services.store, ""
         while True:
             page = await store.range("/", last, _PAGE, self._now)
+            if not await self._send_existing(sink, page.items):
+                return
+            if not page.remaining:
+                break
+            last = page.items[-1].key
+            await asyncio.sleep(0)  # a store in memory never waits: this lets other tasks run between pages
+
+    async def _indexed_dependents(self) -> Sequence[Item] | None:
+        """Returns the dependents of the owners from an index, and sets the revision of the watch to theirs. Returns
+        None if there is no index."""
+        indexes = self._services.term_indexes
+        if indexes is None:
+            return None
+        prefixes = {resource.storage.prefix: None for resource in self._services.registry.whole}
+        prefixes.pop(_EVENTS, None)
+        at: int | None = None
+
+        async def children(uid: str) -> Sequence[Item] | None:
+            nonlocal at
+            within = Range("/", at=at, collections=list(prefixes))
+            found = await indexes.select(self._user, [Wanted(_OWNER_TERM, uid)], within)
+            if found is None:
+                return None
+            at = found.revision
+            return found.items
+
+        found = await self._descendants(children)
+        if found is not None and at is not None:
+            self._now = at
+        return found
+
+    async def _read_dependents(self) -> Sequence[Item]:
+        """Returns the dependents of the owners, found in all objects."""
+        store, last = self._services.store, ""
+        keys: dict[str, list[str]] = {}
+        remaining = 1
+        while remaining:
+            items, _, remaining = await store.range("/", last, _PAGE, self._now)
+            for item in items:
+                for uid in () if item.key.startswith(_EVENTS) else _owner_uids(item.value):
+                    keys.setdefault(uid, []).append(item.key)
+            last = items[-1].key if items else last
+            await asyncio.sleep(0)
+
+        async def children(uid: str) -> Sequence[Item]:
+            found = [await store.get(key, self._now) for key in keys.get(uid, ())]
+            return [item for item in found if item is not None]
+
+        return await self._descendants(children) or ()
+
+    async def _descendants(self, children: Callable[[str], Awaitable[Sequence[Item] | None]]) -> list[Item] | None:
+        """Returns the direct and indirect dependents of the owners, each after one of its owners. Returns None if the
+        dependents of one object are not known."""
+        waiting, seen = sorted(self._owners), set(self._owners)
+        found: dict[str, Item] = {}
+        for number, uid in enumerate(waiting):
+            if number % _OWNERS == _OWNERS - 1:
+                await asyncio.sleep(0)
+            items = await children(uid)
+            if items is None:
+                return None
+            for item in items:
+                found.setdefault(item.key, item)
+                if (child := _uid_of(item.value)) not in seen:
+                    seen.add(child)
+                    waiting.append(child)
+        self._owners |= seen
+        return list(found.values())
+
+    async def _send_existing(self, sink: Sink, items: Sequence[Item]) -> bool:
+        """Sends existing objects. Returns False if the client has disconnected."""
+        for start in range(0, len(items), _PAGE):
+            if start:
+                await asyncio.sleep(0)
             lines = [
                 event_line(ADDED, _encode(found))
-                for item in page.items
+                for item in items[start : start + _PAGE]
                 if _matters(item.key, item.value)
                 and (found := await self._owned_object(item.key, item.value, item.revision))
             ]
             if lines:
                 sink.write(Frame(b"".join(lines)))
                 if not await sink.drain():
-                    return
-            if not page.remaining:
-                break
-            last = page.items[-1].key
-            await asyncio.sleep(0)  # a store in memory never waits: this lets other tasks run between pages
-        sink.write(_bookmark(self._now))
+                    return False
+        return True
+
+    def _concerns(self, value: bytes, previous: bytes | None = None) -> bool:
+        """Returns True if an object has, or had, one of the owners. Its dependents are reported from then on."""
+        if not self._owners:
+            return True
+        if all(self._owners.isdisjoint(_owner_uids(each)) for each in (value, previous) if each is not None):
+            return False
+        self._owners.add(_uid_of(value))
+        return True
 
     async def _follow(self, sink: Sink, watch: Watch) -> None:
         has_caught_up = self._initial
@@ -157,11 +258,13 @@ class _Stream:
         """Returns the line of an event, or empty bytes if the event is not relevant."""
         entry, previous = event
         if entry.value is None:
-            if previous is None or entry.key.startswith(_EVENTS):
+            if previous is None or entry.key.startswith(_EVENTS) or not self._concerns(previous):
                 return b""
             found = self._object(entry.key, previous, entry.revision)
             return event_line(DELETED, _encode(found)) if found else b""
         if not _matters(entry.key, entry.value) and not (previous is not None and _matters(entry.key, previous)):
+            return b""
+        if not self._concerns(entry.value, previous):
             return b""
         owned = await self._owned_object(entry.key, entry.value, entry.revision)
         return event_line(kind_of(entry), _encode(owned)) if owned else b""
@@ -212,6 +315,22 @@ class _Stream:
 
 def _matters(key: str, value: bytes) -> bool:
     return any(word in value for word in _WORDS) and not key.startswith(_EVENTS)
+
+
+def _uid_of(value: bytes) -> str:
+    return _decode(value).metadata.uid
+
+
+def _owner_uids(value: bytes) -> Sequence[str]:
+    if _WORDS[0] not in value:
+        return ()
+    try:
+        return [owner.uid for owner in _decode(value).metadata.owner_references or ()]
+    except msgspec.DecodeError:
+        return ()
+
+
+_OWNER_TERM = Term("owner", lambda item: _owner_uids(item.value), lambda uids: uids)
 
 
 def _served(registry: Registry) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """Counts the usage in a namespace for a new or changed quota."""
 
+import asyncio
 from collections.abc import Iterator
 
 from setpoint.objects.gvk import GroupResource
@@ -12,6 +13,8 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Services
 
 _COUNT = "count/"
+# The number of objects that are decoded before other tasks run.
+_DECODED = 64
 
 
 async def recount(services: Services, namespace: str, quota: Quota) -> Quota:
@@ -22,7 +25,9 @@ async def recount(services: Services, namespace: str, quota: Quota) -> Quota:
         used = {**dict.fromkeys(names, Quantity(0)), **used}
         prefix = resource.storage.scope(namespace)
         if not evaluator.is_plain:
-            for item in (await services.store.range(prefix)).items:
+            for place, item in enumerate((await services.store.range(prefix)).items, 1):
+                if place % _DECODED == 0:
+                    await asyncio.sleep(0)
                 used = plus(used, quota.usage(evaluator, resource.item(item)))
         elif not quota.requirements:
             number = Quantity(await services.store.count(prefix))

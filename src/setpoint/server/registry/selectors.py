@@ -5,7 +5,8 @@ selectors, the bytes are scanned once, and only the labels are decoded. Only fie
 namespace, which some kinds support, need the whole object.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from setpoint.merge.updater import same_version
 from setpoint.objects import fields, labels
@@ -13,9 +14,12 @@ from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
 from setpoint.server.registry.resource import Resource
 from setpoint.server.watch.stored_labels import labels_of
+from setpoint.store.cached import Term, Wanted
 from setpoint.store.contract import Item
 
 NAME, NAMESPACE = "metadata.name", "metadata.namespace"
+# The number of terms of a selector for which indexes are considered.
+_MOST_WANTED = 4
 
 
 class ObjectSelector:
@@ -49,9 +53,6 @@ class ObjectSelector:
             for field, value, equals in requirements
             if field not in (NAME, NAMESPACE)
         ]
-        # A label that every match has; None if there is none, or if a conversion may change the labels.
-        is_stored = resource.fetch is None and (resource.crd is None or resource.convert is same_version)
-        self.required_label = next(iter(label_selector.required().items()), None) if is_stored else None
         name = field_selector.exact(NAME)
         namespace = namespace or field_selector.exact(NAMESPACE) or ""
         # The only key that can match, if there is one; the prefix of all keys that can match; and the prefix of the
@@ -60,6 +61,22 @@ class ObjectSelector:
         self.prefix = self.scope = resource.storage.scope(namespace)
         if name and (namespace or not resource.namespaced):
             self.key = self.prefix = resource.storage.key(namespace, name)
+        # The terms that every match has, as far as they can be read from the stored objects: a conversion may change
+        # labels and fields.
+        is_stored = resource.fetch is None and (resource.crd is None or resource.convert is same_version)
+        self.wanted: Sequence[Wanted] = (
+            [
+                *(Wanted(_name_term, value) for field, value, equals in requirements if equals and field == NAME),
+                *(Wanted(label_term(label), value) for label, value in label_selector.required().items()),
+                *(
+                    Wanted(Term(field, resource.item, partial(_picked, selectable[field])), value)
+                    for field, value, equals in requirements
+                    if equals and field in selectable
+                ),
+            ][:_MOST_WANTED]
+            if is_stored and self.key is None
+            else ()
+        )
 
     @property
     def is_everything(self) -> bool:
@@ -91,6 +108,30 @@ class ObjectSelector:
             if value in unwanted or (wanted and wanted != {value}):
                 return False
         return True
+
+
+def label_term(name: str) -> Term:
+    """Returns the term of a label."""
+    return Term(name, _parsed_labels, partial(_picked_label, name))
+
+
+def _parsed_labels(item: Item) -> dict[str, str] | None:
+    return labels_of(item.value)
+
+
+def _picked_label(name: str, found: dict[str, str] | None) -> Sequence[str]:
+    return (found[name],) if found and name in found else ()
+
+
+def _picked(read: Callable[[Object], str], tree: Object) -> Sequence[str]:
+    return (read(tree),)
+
+
+def _parsed_name(item: Item) -> str:
+    return item.key.rpartition("/")[2]
+
+
+_name_term = Term(NAME, _parsed_name, lambda name: (name,))
 
 
 def check_fields(resource: Resource, selector: fields.Selector) -> None:

@@ -107,8 +107,8 @@ class Services:
     event_ttl_seconds: float = EVENT_SECONDS
     # Creates and serves copies of the control plane; None if this server has none.
     forks: ForkHost | None = field(default=None, repr=False)
-    # The objects in memory by their labels; None if the store has no objects in memory.
-    label_indexes: TermIndexes | None = field(default=None, repr=False)
+    # The objects in memory by labels, fields and owners; None if the store has no objects in memory.
+    term_indexes: TermIndexes | None = field(default=None, repr=False)
     # The reason why the server makes no outbound calls; empty if the server makes them.
     offline: str = ""
     # Returns True for the resources that other processes can use; None if all.
@@ -198,8 +198,8 @@ class Services:
         self.views.close()
         self.offload.close()
         self.blocking_functions.close()
-        if self.label_indexes is not None:
-            self.label_indexes.close()
+        if self.term_indexes is not None:
+            self.term_indexes.close()
         if self.ledger is not None:
             self.ledger.close()
         if "webhooks" in self.__dict__:

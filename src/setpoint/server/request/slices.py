@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from setpoint.server.request.context import Context
-from setpoint.store.cached import NotHeld
+from setpoint.store.cached import NotHeld, Range, Wanted
 from setpoint.store.contract import Item, Page, Store, TooLate
 
 # The number of objects that one slice reads from memory, or compares with a selector: some tenths of a millisecond.
@@ -61,18 +61,18 @@ async def ranged(
     return page
 
 
-async def labelled(context: Context, prefix: str, label: tuple[str, str] | None) -> Page | None:
-    """Reads the objects with a label from an index, at the current revision. Returns None if the index does not have
+async def indexed(context: Context, wanted: Sequence[Wanted], within: Range) -> Page | None:
+    """Reads the objects with wanted terms from an index, and possibly others. Returns None if the index does not have
     them: the caller then reads all objects."""
-    indexes = context.services.label_indexes
-    if indexes is None or label is None:
+    indexes = context.services.term_indexes
+    if indexes is None or not wanted:
         return None
-    found = await indexes.select(prefix, *label)
+    found = await indexes.select(context.user.name, wanted, within, context.pause)
     if found is None:
         return None
     if context.seat is not None:
-        context.seat.scanned(prefix, len(found.items), await weighed(context, found.items))
-    return Page(found.items, found.revision, 0)
+        context.seat.scanned(within.prefix, len(found.items), await weighed(context, found.items))
+    return Page(found.items, found.revision, int(found.more))
 
 
 async def weighed(context: Context, items: Sequence[Item]) -> int:

@@ -12,8 +12,9 @@ from setpoint.server.request import continuation
 from setpoint.server.request.context import Context
 from setpoint.server.request.continuation import NEWEST, Position
 from setpoint.server.request.list_options import EXACT, ListOptions, list_options
-from setpoint.server.request.slices import COMPARED, labelled, ranged
+from setpoint.server.request.slices import COMPARED, indexed, ranged
 from setpoint.server.watch import freshness
+from setpoint.store.cached import Range
 from setpoint.store.contract import Item, Store, TooEarly, TooLate
 
 # The number of keys per read if most of them may not match.
@@ -113,11 +114,11 @@ async def _select_matching(
     would require reading them."""
     at, after, limit = start
     found: list[Item] = []
-    indexed = None
-    if at is None and not after:
-        indexed = await labelled(context, selector.prefix, selector.required_label)
+    chunk = max(limit, _CHUNK) if limit else 0
     while True:
-        page = indexed or await ranged(context, selector.prefix, after, max(limit, _CHUNK) if limit else 0, at, scope)
+        page = await indexed(context, selector.wanted, Range(selector.prefix, after, chunk, at))
+        if page is None:
+            page = await ranged(context, selector.prefix, after, chunk, at, scope)
         held = () if resource.fetch is None else await resource.prepare(selector.unread(page.items))
         for place, item in enumerate(page.items):
             if place and place % COMPARED == 0:

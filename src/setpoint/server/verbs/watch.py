@@ -24,12 +24,13 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.selectors import NAME, ObjectSelector
 from setpoint.server.request.context import Context
 from setpoint.server.request.list_options import ListOptions, list_options
-from setpoint.server.request.slices import COMPARED, TABLE_ROWS, labelled, ranged
+from setpoint.server.request.slices import COMPARED, TABLE_ROWS, indexed, ranged
 from setpoint.server.verbs.watch_forms import Form, form_of, stream_type
 from setpoint.server.watch import freshness
 from setpoint.server.watch.fanout import Fanout, prepared
 from setpoint.server.watch.frames import ADDED, DELETED, MODIFIED, kind_of
 from setpoint.server.watch.starts import SHARED_BYTES, InitialEvents
+from setpoint.store.cached import Range
 from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -192,8 +193,9 @@ class WatchStream:
         options, store, selector = self._options, self._services.store, self._selector
         await freshness.wait_for(store, self._services.clock, options.revision)
         await self._services.starts.next()
-        indexed = await labelled(self._context, selector.prefix, selector.required_label)
-        page = indexed or await ranged(self._context, selector.prefix)
+        page = await indexed(self._context, selector.wanted, Range(selector.prefix))
+        if page is None:
+            page = await ranged(self._context, selector.prefix)
         is_shared = bool(self._form.name) and self._resource.fetch is None
         starts = self._resource.changes.starts
         # The form and the selectors determine the initial events at a revision.

@@ -2,6 +2,7 @@
 
 from setpoint.store.cached.publishing import Publishing
 from setpoint.store.cached.state_cache import NotHeld, StateCache
-from setpoint.store.cached.term_indexes import HeldState, TermIndexes
+from setpoint.store.cached.term_index import Term, Wanted
+from setpoint.store.cached.term_indexes import HeldState, Range, TermIndexes
 
-__all__ = ["HeldState", "NotHeld", "Publishing", "StateCache", "TermIndexes"]
+__all__ = ["HeldState", "NotHeld", "Publishing", "Range", "StateCache", "Term", "TermIndexes", "Wanted"]

@@ -1,29 +1,41 @@
-"""Indexes of the current objects by the terms in them, such as labels: a selector reads only the objects that match.
+"""Indexes of the current objects by the terms in them, such as labels, fields and owners: a selector reads only the
+objects that match.
 
-An index of a resource and a name of a term has the keys of all objects by the value of that term. The second use
-builds the index, in slices; from its beginning all changes are applied. The number of indexes is bounded: a new one
-replaces the one whose last use is the longest ago. So is the number of objects in all of them.
+The second use of a term by a user builds an index, in slices; from its beginning all changes are applied. Objects at a
+recent revision are those in the index and those that changed since then.
+
+The number of indexes and of the objects in them is bounded, in total and for each user (`index_users`): beyond its own
+bound a user replaces only its own indexes. An index is dropped when more changes were applied since its last use than
+a new one would read.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+import heapq
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from setpoint.store.cached.collection import collection_of
+from setpoint.store.cached.index_users import IndexUsers
 from setpoint.store.cached.publishing import Listener
-from setpoint.store.contract import Event, Item
+from setpoint.store.cached.term_index import Place, TermIndex, Wanted
+from setpoint.store.contract import Event, Item, TooEarly, TooLate
 
-# Returns the terms of a value, by name.
-Terms: TypeAlias = Callable[[bytes], Mapping[str, str] | None]
-
-# The number of indexes of a server, and of the terms that were used once.
-_INDEXES, _USED = 16, 256
-# The number of objects in all indexes together, each about 200 bytes.
-_ENTRIES = 250_000
-# The number of objects that are added before other tasks run.
+# The number of indexes of a server, and of the objects in all of them, each about 150 bytes.
+_INDEXES, _ENTRIES = 64, 500_000
+# The number of objects that are added or read before other tasks run.
 _SLICE = 128
-# More matches are not selected at once: reading them in slices costs little more.
-_SELECTED = 2000
+# Fewer changes than these drop no index.
+_UNUSED = 1000
+# The number of changes that are remembered for reads of recent revisions.
+_REMEMBERED = 5000
+# With more matches, a second index may be worth its cost.
+_MANY = 256
+
+Pause: TypeAlias = Callable[[], Awaitable[None]]
+_log = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -32,6 +44,12 @@ class HeldState(Protocol):
 
     @property
     def current(self) -> int: ...
+
+    async def revision(self) -> int: ...
+
+    async def get(self, key: str, at: int | None = None) -> Item | None: ...
+
+    async def count(self, prefix: str, at: int | None = None) -> int: ...
 
     async def holds(self, prefix: str) -> bool: ...
 
@@ -45,59 +63,51 @@ class HeldState(Protocol):
 
 
 class Selected(NamedTuple):
-    """All objects with a term, in key order, at the current revision."""
+    """The objects with a term at a revision, in key order, and possibly others; `more` if there are further ones."""
 
     items: Sequence[Item]
     revision: int
+    more: bool
 
 
-class _Index:
-    """The keys of a resource by the value of one term."""
+class Range(NamedTuple):
+    """The wanted part of the objects: a prefix, the key to start after, the maximum number, and the revision. The
+    collections are those of a prefix that has several of them."""
 
-    __slots__ = ("_values", "is_complete", "keys", "name")
+    prefix: str
+    after: str = ""
+    limit: int = 0
+    at: int | None = None
+    collections: Sequence[str] = ()
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.keys: dict[str, dict[str, None]] = {}
-        self._values: dict[str, str] = {}
-        self.is_complete = False
 
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def put(self, key: str, terms: Mapping[str, str] | None) -> None:
-        """Sets the terms of a key; None for a deleted object, or for one without terms."""
-        value = terms.get(self.name) if terms else None
-        old = self._values.get(key)
-        if value == old:
-            return
-        if old is not None:
-            keys = self.keys[old]
-            del keys[key], self._values[key]
-            if not keys:
-                del self.keys[old]
-        if value is not None:
-            self.keys.setdefault(value, {})[key] = None
-            self._values[key] = value
+async def _turn() -> None:
+    await asyncio.sleep(0)
 
 
 class TermIndexes:
     """The indexes of a server."""
 
-    def __init__(self, store: HeldState, terms: Terms) -> None:
+    def __init__(self, store: HeldState) -> None:
         self._store = store
-        self._terms = terms
-        # By resource and name, the least recently used first.
-        self._indexes: dict[tuple[str, str], _Index] = {}
-        self._by_resource: dict[str, list[_Index]] = {}
-        self._used: dict[tuple[str, str], None] = {}
-        self._building: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._indexes: dict[Place, TermIndex] = {}
+        self._users = IndexUsers(self._indexes)
+        self._by_prefix: dict[str, dict[Place, TermIndex]] = {}
+        self._building: dict[Place, asyncio.Task[None]] = {}
+        # The last changes of indexed objects: all of them after the revision.
+        self._changes: deque[tuple[int, str]] = deque()
+        self._changes_after = 0
         # Without indexes, the changes are of no interest.
         self._listens = False
 
     def __len__(self) -> int:
         """Returns the number of objects in all indexes."""
         return sum(map(len, self._indexes.values()))
+
+    @property
+    def number(self) -> int:
+        """The number of indexes."""
+        return len(self._indexes)
 
     def close(self) -> None:
         """Ends the indexes."""
@@ -110,90 +120,178 @@ class TermIndexes:
     def published(self, events: Sequence[Event]) -> None:
         for event in events:
             entry = event.entry
-            indexes = self._by_resource.get(collection_of(entry.key))
-            if indexes:
-                terms = None if entry.value is None else self._terms(entry.value)
-                for index in indexes:
-                    index.put(entry.key, terms)
+            places = [*self._by_prefix.get(collection_of(entry.key), {}).items(), *self._by_prefix.get("", {}).items()]
+            if not places:
+                continue
+            item = None if entry.value is None else Item(entry.key, entry.value, entry.revision, entry.created)
+            self._put(places, entry.key, item)
+            self._changes.append((entry.revision, entry.key))
+            if len(self._changes) > _REMEMBERED:
+                self._changes_after = self._changes.popleft()[0]
+            for place, index in places:
+                index.unused += 1
+                if index.unused > max(_UNUSED, index.cost):
+                    self._drop([place])
+        while len(self) > _ENTRIES:
+            self._drop(self._users.displace(by_number=False))
+
+    def _put(self, places: Iterable[tuple[Place, TermIndex]], key: str, item: Item | None) -> None:
+        """Sets the terms of an object, or of a deleted one, in indexes."""
+        parsed: dict[Callable[[Item], Any], Any] = {}
+        for place, index in places:
+            term = index.term
+            try:
+                if item is not None and term.parse not in parsed:
+                    parsed[term.parse] = term.parse(item)
+                index.put(key, () if item is None else term.pick(parsed[term.parse]))
+            except Exception as error:  # the writer of the object must not fail, and the reader meets the same error
+                _log.debug("the index of %s was dropped: %s: %s", term.name, key, error)
+                self._drop([place])
 
     def restored(self) -> None:
-        self._indexes.clear()
-        self._by_resource.clear()
-        self._building.clear()
+        self._drop(list(self._indexes))
+        self._users.clear()
+        self._changes.clear()
 
     # Selecting
 
-    async def select(self, prefix: str, name: str, value: str) -> Selected | None:
-        """Returns the objects with a prefix whose term has a value. Returns None at the first use of a term, if the
-        objects are not in memory, or if there are very many matches: the caller then reads all objects."""
-        place = collection_of(prefix), name
-        index = self._indexes.pop(place, None)
-        if index is None:
-            if place not in self._used:
-                self._used[place] = None
-                if len(self._used) > _USED:
-                    del self._used[next(iter(self._used))]
-                return None
-            index = _Index(name)
+    async def select(self, user: str, wanted: Sequence[Wanted], within: Range, pause: Pause = _turn) -> Selected | None:
+        """Returns the objects that have one of the wanted terms, the rarest one with an index. Returns None at the
+        first use of the terms, or if an index does not have the objects: the caller then reads all objects."""
+        await self._store.revision()  # the state contains all writes before the request from here on
+        prefix = collection_of(within.prefix)
+        if within.at is None:
+            await self._ensure(user, wanted, prefix, within)
+        known = [
+            (index.count(value), place, value)
+            for term, value in wanted
+            if (index := self._indexes.get(place := (prefix, term.identity))) is not None and index.is_complete
+        ]
+        if not known:
+            return None
+        _, place, value = min(known, key=lambda each: each[0])
+        index = self._indexes[place]
+        self._users.use(user, place)
+        self._drop(self._users.excess(index))
+        revision = self._store.current if within.at is None else within.at
+        most = within.limit + 1 if within.limit else None
+        keys = self._keys(index, value, within, revision, most)
+        if keys is None:
+            return None
+        try:
+            items = await self._read(keys, revision, most, pause)
+        except (TooLate, TooEarly):
+            return None
+        more = most is not None and len(items) == most
+        return Selected(items[:-1] if more else items, revision, more)
+
+    def _keys(
+        self, index: TermIndex, value: str, within: Range, revision: int, most: int | None
+    ) -> Sequence[str] | None:
+        """Returns the keys of all objects that had a value at a revision, or of the first `most` of them, and possibly
+        of others; None if that is not known."""
+        keys = index.keys(value, within.prefix, within.after)
+        if revision >= self._store.current:
+            return list(islice(keys, most)) if revision == self._store.current else None
+        if revision < index.since or revision < self._changes_after:
+            return None
+        changed: set[str] = set()
+        for changed_at, key in reversed(self._changes):
+            if changed_at <= revision:
+                break
+            if key > within.after and key.startswith(within.prefix):
+                changed.add(key)
+        merged = heapq.merge((key for key in keys if key not in changed), sorted(changed))
+        # Each of the changed objects may not have existed.
+        return list(islice(merged, None if most is None else most + len(changed)))
+
+    async def _read(self, keys: Sequence[str], revision: int, most: int | None, pause: Pause) -> list[Item]:
+        """Reads the first `most` objects at a revision. Others may change the index meanwhile, but not these keys."""
+        found: list[Item] = []
+        for number, key in enumerate(keys):
+            if number and number % _SLICE == 0:
+                await pause()
+            item = self._store.peek(key)
+            if item is None or item.revision > revision:
+                item = await self._store.get(key, revision)
+            if item is not None:
+                found.append(item)
+                if len(found) == most:
+                    break
+        return found
+
+    # Building
+
+    async def _ensure(self, user: str, wanted: Sequence[Wanted], prefix: str, within: Range) -> None:
+        """Builds the index of the first term at the second use, and those of further terms while the matches are
+        many."""
+        read = cost = 0
+        if prefix and any((prefix, term.identity) not in self._indexes for term, _ in wanted):
+            read, cost = await self._store.count(within.prefix), await self._store.count(prefix)
+        for term, value in wanted:
+            place = prefix, term.identity
+            index = self._indexes.get(place)
+            if index is None:
+                if not self._users.is_due(user, place, read, cost):
+                    continue
+                index = self._add(place, TermIndex(term, self._store.current))
+                self._users.use(user, place)
+                self._start(place, index, within.collections or (prefix,))
+            if not index.is_complete and place in self._building:
+                # A failed or cancelled build leaves no index.
+                await asyncio.wait([self._building[place]])
+            if index.is_complete and index.count(value) <= _MANY:
+                return
+
+    def _add(self, place: Place, index: TermIndex) -> TermIndex:
+        if not self._listens:
+            self._listens = True
+            self._store.listen(self)
         self._indexes[place] = index
-        if not index.is_complete:
-            await self._complete(place, index)
-        if not await self._store.holds(prefix) or not index.is_complete or self._indexes.get(place) is not index:
-            return None
-        keys = index.keys.get(value, ())
-        if len(keys) > _SELECTED:
-            return None
-        found = [item for key in sorted(keys) if key.startswith(prefix) and (item := self._store.peek(key)) is not None]
-        return Selected(found, self._store.current)
+        self._by_prefix.setdefault(place[0], {})[place] = index
+        return index
 
-    async def _complete(self, place: tuple[str, str], index: _Index) -> None:
-        """Builds an index, or waits until another task has built the index."""
-        task = self._building.get(place)
-        if task is None:
-            task = self._building[place] = asyncio.ensure_future(self._build(place, index))
-            task.add_done_callback(lambda done: self._built(place, done))
-        # A failed or cancelled build leaves an incomplete index, which is not used.
-        await asyncio.wait([task])
+    def _start(self, place: Place, index: TermIndex, collections: Sequence[str]) -> None:
+        task = self._building[place] = asyncio.ensure_future(self._build(place, index, collections))
+        task.add_done_callback(lambda done: self._built(place, index, done))
 
-    def _built(self, place: tuple[str, str], task: asyncio.Task[None]) -> None:
+    def _built(self, place: Place, index: TermIndex, task: asyncio.Task[None]) -> None:
         if self._building.get(place) is task:
             del self._building[place]
         if not task.cancelled():
             task.exception()  # the caller reads all objects, and meets the same error
+        if not index.is_complete and self._indexes.get(place) is index:
+            self._drop([place])
 
-    async def _build(self, place: tuple[str, str], index: _Index) -> None:
-        resource, _ = place
-        if not await self._store.holds(resource):
-            self._remove(place, index)
-            return
-        if not self._listens:
-            self._listens = True
-            self._store.listen(self)
-        self._by_resource.setdefault(resource, []).append(index)
-        while len(self._indexes) > _INDEXES:
-            oldest = next(iter(self._indexes))
-            self._remove(oldest, self._indexes[oldest])
-        after = ""
-        try:
+    async def _build(self, place: Place, index: TermIndex, collections: Sequence[str]) -> None:
+        for prefix in collections:
+            if not await self._store.holds(prefix):
+                return
+            after = ""
             # Each slice has the objects of its moment; the changes after that moment are applied.
-            while items := self._store.scan(resource, after, _SLICE, None):
+            while items := self._store.scan(prefix, after, _SLICE, None):
                 for item in items:
-                    index.put(item.key, self._terms(item.value))
+                    self._put(((place, index),), item.key, item)
                 after = items[-1].key
-                while len(self) > _ENTRIES:
-                    oldest = next(iter(self._indexes))
-                    self._remove(oldest, self._indexes[oldest])
+                index.cost += len(items)
+                self._bound(index)
                 if self._indexes.get(place) is not index:
                     return
                 await asyncio.sleep(0)
-            index.is_complete = True
-        finally:
-            if not index.is_complete:
-                self._remove(place, index)
+        self._bound(index)
+        index.is_complete = self._indexes.get(place) is index
 
-    def _remove(self, place: tuple[str, str], index: _Index) -> None:
-        if self._indexes.get(place) is index:
-            del self._indexes[place]
-        indexes = self._by_resource.get(place[0], [])
-        if index in indexes:
-            indexes.remove(index)
+    def _bound(self, index: TermIndex) -> None:
+        """Applies the bounds, of the users of an index and of all users."""
+        self._drop(self._users.excess(index))
+        while len(self._indexes) > _INDEXES:
+            self._drop(self._users.displace(by_number=True))
+        while len(self) > _ENTRIES:
+            self._drop(self._users.displace(by_number=False))
+
+    def _drop(self, places: Iterable[Place]) -> None:
+        for place in places:
+            index = self._indexes.get(place)
+            if index is not None:
+                self._users.dropped(place, index)
+                del self._indexes[place], self._by_prefix[place[0]][place]
