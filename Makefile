@@ -59,7 +59,7 @@ mutate: $(READY)
 chaos: $(READY)
 	$(BIN)/python -m pytest --long tests/workload/chaos
 
-# Runs rounds of concurrent clients on every store, with compactions, slow readers and restarts, and verifies all answers
+# Runs rounds of concurrent clients on every store, with compactions, slow readers, restarts and kills, and verifies all answers
 # and all watches. The same SEED gives the clients the same operations; STORE selects one store.
 robustness: COUNT ?= 300
 robustness: $(READY)

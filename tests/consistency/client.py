@@ -29,7 +29,7 @@ from tests.consistency.history import (
     Watch,
     Write,
 )
-from tests.consistency.world import Interrupted, World
+from tests.consistency.world import Interrupted, Servers
 
 from setpoint.objects.tree import Object
 from setpoint.server.message import Frame, Request, Response
@@ -106,6 +106,11 @@ class Sink:
     def close(self) -> None:
         self._ended.set()
 
+    def lose(self) -> None:
+        """Ends the watch with its server: later events are missing."""
+        self._watch.is_open = False
+        self.close()
+
 
 @dataclass
 class OpenWatch:
@@ -127,7 +132,7 @@ class Client:
     """One client, which always uses the same server."""
 
     name: str
-    world: World
+    world: Servers
     history: History
     place: int = 0
     opened: list[OpenWatch] = field(default_factory=list)

@@ -10,8 +10,9 @@ from typing import Any
 from tests.consistency.client import Client, OpenWatch
 from tests.consistency.history import ANY_AGE, CONSISTENT, EXACT, NOT_OLDER, Compaction, History, Scope
 from tests.consistency.log import read_log
+from tests.consistency.processes import Served, ServedWorld, Starter
 from tests.consistency.watching import check_watches
-from tests.consistency.world import Open, World
+from tests.consistency.world import Open, Servers, World
 
 from setpoint.store.cached.state_cache import LIMIT
 
@@ -37,6 +38,8 @@ class Plan:
     servers: int = 1
     compactions: int = 3
     restarts: int = 0
+    # The number of moments in which a process stands still.
+    pauses: int = 0
     # A small cache of the state holds some of the objects some of the time.
     cache_bytes: int = LIMIT
 
@@ -44,7 +47,7 @@ class Plan:
 class Round:
     """The clients of one round and their records."""
 
-    def __init__(self, seed: int, plan: Plan, world: World) -> None:
+    def __init__(self, seed: int, plan: Plan, world: Servers) -> None:
         self.history = History()
         self._random = Random(seed)
         self._plan = plan
@@ -62,7 +65,7 @@ class Round:
 
     async def run(self) -> History:
         await self._world.start(self._plan.servers)
-        self.history.began = await self._world.stores[0].revision()
+        self.history.began = await self._world.revision()
         await self._observe()
         behaviours: list[Callable[[Client, Random], Coroutine[Any, Any, None]]] = [
             *([self._register] * 3),
@@ -75,7 +78,7 @@ class Round:
             asyncio.create_task(self._repeat(behaviour, self._client(f"{behaviour.__name__.strip('_')}-{number}")))
             for number, behaviour in enumerate(behaviours)
         ]
-        disturbances = (self._compact(), self._restart(), self._send_bookmarks())
+        disturbances = (self._compact(), self._restart(), self._pause(), self._send_bookmarks())
         tasks += [asyncio.create_task(disturbance) for disturbance in disturbances]
         try:
             await asyncio.gather(*tasks)
@@ -173,7 +176,7 @@ class Round:
             to = newest - self._random.randrange(15)
             if to > self.history.began:
                 self.history.compactions.append(Compaction(self.history.moment(), to))
-                await self._world.stores[0].compact(to)
+                await self._world.compact(to)
 
     async def _restart(self) -> None:
         for _ in range(self._plan.restarts):
@@ -181,11 +184,16 @@ class Round:
             await self._world.restart()
             await self._observe()
 
+    async def _pause(self) -> None:
+        for _ in range(self._plan.pauses):
+            await self._pass_steps(self._plan.steps // (self._plan.pauses + 1))
+            await self._world.pause()
+
     async def _send_bookmarks(self) -> None:
         """Sends the periodic bookmarks of the servers much more often than every minute."""
         for _ in range(self._plan.steps // 5):
             await self._pass_steps(4)
-            self._world.send_bookmarks()
+            await self._world.send_bookmarks()
 
     async def _pass_steps(self, steps: int) -> None:
         """Waits until the clients have made about this many further steps each."""
@@ -217,7 +225,7 @@ class Round:
 
     async def _finish(self) -> None:
         """Writes a last object, and waits until every open watch has all events before."""
-        self._world.send_bookmarks()
+        await self._world.send_bookmarks()
         last = None
         while last is None:
             last = await self._clients[1].write("default/last", creates=True) or await self._clients[1].write(
@@ -257,4 +265,10 @@ async def run_round(
     """Runs a round on a new store."""
     async with opening() as opened:
         world = World(opened, plan.cache_bytes)
+        return await Round(seed, plan, world).run(), world
+
+
+async def run_served_round(seed: int, plan: Plan, opening: Served, starter: Starter) -> tuple[History, ServedWorld]:
+    """Runs a round on a new store, with servers in other processes: restarts kill them."""
+    async with opening(starter, plan.cache_bytes) as world:
         return await Round(seed, plan, world).run(), world

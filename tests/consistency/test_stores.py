@@ -1,12 +1,13 @@
-"""Concurrent clients see one consistent log on every store, with compactions, slow readers and restarts."""
+"""Concurrent clients see one consistent log on every store, with compactions, slow readers, restarts and kills."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
 import pytest
 from tests.consistency.check import violations
 from tests.consistency.history import UNKNOWN
-from tests.consistency.rounds import SMALL_CACHE, Plan, run_round
+from tests.consistency.processes import Starter, served_etcd, served_memory, served_sqlite, starting
+from tests.consistency.rounds import SMALL_CACHE, Plan, run_round, run_served_round
 from tests.consistency.world import Open, etcd, memory, sqlite
 from tests.store.etcd_server import require_etcd
 
@@ -45,3 +46,35 @@ async def test_etcd_is_consistent(servers: int) -> None:
     require_etcd()
     history, _ = await run_round(1, Plan(servers=servers, restarts=1), etcd)
     assert violations(history) == []
+
+
+@pytest.fixture
+async def starter() -> AsyncIterator[Starter]:
+    async with starting() as starter:
+        yield starter
+
+
+async def test_sqlite_is_consistent_across_kills_and_pauses_of_the_process(starter: Starter) -> None:
+    history, world = await run_served_round(5, Plan(restarts=2, pauses=2), served_sqlite, starter)
+    assert violations(history) == []
+    assert (world.restarts, world.pauses) == (2, 2)
+    assert any(write.outcome == UNKNOWN for write in history.writes), "no request was under way at a kill"
+
+
+async def test_writes_that_a_kill_loses_are_noticed(starter: Starter) -> None:
+    found: list[str] = []
+    try:
+        history, _ = await run_served_round(1, Plan(restarts=1, compactions=0), served_memory, starter)
+        found = violations(history)
+    except AssertionError as error:  # a revision that a client knows does not exist any more
+        found = [str(error)] if "Too large resource version" in str(error) else []
+    assert found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("servers", [1, 2])
+async def test_etcd_is_consistent_across_kills_and_pauses_of_the_processes(servers: int, starter: Starter) -> None:
+    require_etcd()
+    history, world = await run_served_round(6, Plan(servers=servers, restarts=2, pauses=2), served_etcd, starter)
+    assert violations(history) == []
+    assert (world.restarts, world.pauses) == (2, 2)

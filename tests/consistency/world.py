@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from tests.store.etcd_server import shared_etcd
 
@@ -17,7 +17,7 @@ from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
 from setpoint.server.server_options import ServerSettings
 from setpoint.store.cached.state_cache import LIMIT
-from setpoint.store.contract import Retention, Store
+from setpoint.store.contract import Closed, Retention, Store
 from setpoint.store.etcd import EtcdConfig, EtcdStore
 from setpoint.store.memory import MemoryStore
 from setpoint.store.sqlite import SqliteStore
@@ -29,6 +29,31 @@ _roots = count()
 
 class Interrupted(Exception):
     """The response was lost in a restart."""
+
+
+class Servers(Protocol):
+    """The servers of a round, in this process (`World`) or in others (`processes.ServedWorld`)."""
+
+    restarts: int
+    ending: list[Callable[[], Awaitable[None]]]
+
+    async def start(self, number: int) -> None: ...
+
+    async def call(self, place: int, request: Request) -> Response: ...
+
+    async def revision(self) -> int: ...
+
+    async def compact(self, to: int) -> None: ...
+
+    async def send_bookmarks(self) -> None: ...
+
+    async def up(self) -> None: ...
+
+    async def pause(self) -> None: ...
+
+    async def restart(self) -> None: ...
+
+    async def stop(self) -> None: ...
 
 
 @dataclass
@@ -71,7 +96,18 @@ class World:
         finally:
             self._under_way.discard(task)
 
-    def send_bookmarks(self) -> None:
+    async def revision(self) -> int:
+        return await self.stores[0].revision()
+
+    async def compact(self, to: int) -> None:
+        with suppress(Closed):  # a restart ends the compaction
+            await self.stores[0].compact(to)
+
+    async def pause(self) -> None:
+        """Raises NotImplementedError: the clients would be stopped, too."""
+        raise NotImplementedError
+
+    async def send_bookmarks(self) -> None:
         for server in self.servers:
             for watch in tuple(server.services.watches):
                 watch.send_bookmarks()
