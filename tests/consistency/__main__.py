@@ -11,10 +11,10 @@ from tests.consistency.check import violations
 from tests.consistency.history import UNKNOWN
 from tests.consistency.processes import Served, served_etcd, served_sqlite, starting
 from tests.consistency.rounds import SMALL_CACHE, Plan, run_round, run_served_round
-from tests.consistency.world import Servers, etcd, memory, sqlite
+from tests.consistency.world import Servers, etcd, late_etcd, memory, sqlite
 from tests.debian import missing
 
-STORES = {"memory": memory, "sqlite": sqlite, "etcd": etcd}
+STORES = {"memory": memory, "sqlite": sqlite, "etcd": etcd, "late-etcd": late_etcd}
 # Servers in processes of their own, which are killed and paused.
 KILLED: dict[str, Served] = {"killed-sqlite": served_sqlite, "killed-etcd": served_etcd}
 _SHOWN = 5

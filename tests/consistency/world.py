@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 from tests.store.etcd_server import shared_etcd
 
@@ -19,12 +20,15 @@ from setpoint.server.server_options import ServerSettings
 from setpoint.store.cached.state_cache import LIMIT
 from setpoint.store.contract import Closed, Retention, Store
 from setpoint.store.etcd import EtcdConfig, EtcdStore
+from setpoint.store.etcd.client import WatchStream
 from setpoint.store.memory import MemoryStore
 from setpoint.store.sqlite import SqliteStore
 
 # Opens the store of a server; called again after each restart, and once for each server.
 Open: TypeAlias = Callable[[], Awaitable[Store]]
 _roots = count()
+# The seconds by which events of etcd are late at most.
+_LATE = 0.02
 
 
 class Interrupted(Exception):
@@ -166,10 +170,40 @@ async def sqlite() -> AsyncIterator[Open]:
 
 
 @asynccontextmanager
-async def etcd() -> AsyncIterator[Open]:
+async def etcd(kind: type[EtcdStore] = EtcdStore) -> AsyncIterator[Open]:
     config = EtcdConfig((shared_etcd().endpoint,), root=f"/consistency-{next(_roots)}")
 
     async def opened() -> Store:
-        return await EtcdStore.open(config, retention=Retention())
+        return await kind.open(config, retention=Retention())
 
     yield opened
+
+
+class LateEtcdStore(EtcdStore):
+    """A store that receives the events of etcd late, each time by another number of milliseconds."""
+
+    @classmethod
+    async def open(cls, *arguments: Any, **options: Any) -> Self:
+        store = await super().open(*arguments, **options)
+        assert isinstance(store, cls)
+        client, random = store._session.client, Random(next(_roots))
+        watch = client.watch
+
+        async def late_watch(*arguments: Any) -> WatchStream:
+            stream = await watch(*arguments)
+            read = stream.read
+
+            async def late_read() -> Any:
+                response = await read()
+                await asyncio.sleep(random.random() * _LATE)
+                return response
+
+            stream.read = late_read  # type: ignore[method-assign]
+            return stream
+
+        client.watch = late_watch  # type: ignore[method-assign, assignment]
+        return store
+
+
+def late_etcd() -> AbstractAsyncContextManager[Open]:
+    return etcd(LateEtcdStore)

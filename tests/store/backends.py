@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +18,7 @@ from setpoint.store.memory import MemoryStore
 from setpoint.store.sqlite import SqliteStore
 
 from .etcd_server import require_etcd, shared_etcd
+from .late_store import LateStore
 
 
 class Opener(Protocol):
@@ -62,6 +63,14 @@ async def _sqlite(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
             await store.close()
 
 
+@asynccontextmanager
+async def _late(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+    """Opens a store whose reports are late, as those of etcd."""
+    async with _memory(clock, retention) as store:
+        assert isinstance(store, MemoryStore)
+        yield LateStore(store)
+
+
 _roots = count()
 
 
@@ -80,28 +89,37 @@ def _folder(key: str) -> str:
     return key[: key.find("/") + 1]
 
 
-@asynccontextmanager
-async def _cached(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
-    async with _sqlite(clock, retention) as store:
-        assert isinstance(store, Publishing)
-        cache = StateCache(store, group=_folder)
-        cache.start()
-        try:
-            yield cache
-        finally:
-            cache.detach()
+def _cached(opened: Opener) -> Opener:
+    """Opens a cache above a store."""
+
+    @asynccontextmanager
+    async def open_cache(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+        async with opened(clock, retention) as store:
+            assert isinstance(store, Publishing)
+            cache = StateCache(store, group=_folder)
+            cache.start()
+            try:
+                yield cache
+            finally:
+                cache.detach()
+
+    return open_cache
 
 
-@asynccontextmanager
-async def _small_cache(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+def _small_cache(opened: Opener) -> Opener:
     """Opens a cache that holds only a few objects, so that most reads are those of the store."""
-    async with _sqlite(clock, retention) as store:
-        assert isinstance(store, Publishing)
-        cache = StateCache(store, 2000, _folder)
-        try:
-            yield cache
-        finally:
-            cache.detach()
+
+    @asynccontextmanager
+    async def open_cache(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+        async with opened(clock, retention) as store:
+            assert isinstance(store, Publishing)
+            cache = StateCache(store, 2000, _folder)
+            try:
+                yield cache
+            finally:
+                cache.detach()
+
+    return open_cache
 
 
 async def _reopen_sqlite(store: Store, clock: Clock) -> Store:
@@ -110,10 +128,14 @@ async def _reopen_sqlite(store: Store, clock: Clock) -> Store:
     return await SqliteStore.open(store.path, clock=clock, retention=Retention(), durability="off")
 
 
+ETCD = Backend("etcd", _etcd, restores_past=False, examples=8, require=require_etcd, marks=(pytest.mark.slow,))
 BACKENDS: list[Backend] = [
     Backend("memory", _memory, examples=100),
     Backend("sqlite", _sqlite, reopen=_reopen_sqlite),
-    Backend("cached sqlite", _cached, examples=30),
-    Backend("sqlite with a small cache", _small_cache, examples=30),
-    Backend("etcd", _etcd, restores_past=False, examples=8, require=require_etcd, marks=(pytest.mark.slow,)),
+    Backend("cached sqlite", _cached(_sqlite), examples=30),
+    Backend("sqlite with a small cache", _small_cache(_sqlite), examples=30),
+    Backend("cached store with late reports", _cached(_late), examples=30),
+    ETCD,
+    replace(ETCD, name="cached etcd", open=_cached(_etcd)),
+    replace(ETCD, name="etcd with a small cache", open=_small_cache(_etcd)),
 ]

@@ -267,8 +267,8 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
         int,
         Meta(
             ge=0,
-            description="Bytes of objects that the server keeps in memory, for SQLite; other objects are read from "
-            "the store. 0 is none.",
+            description="Bytes of objects that the server keeps in memory, for SQLite and etcd; other objects are read "
+            "from the store. 0 is none.",
             extra={"flag": "--state-cache-bytes", "metavar": "BYTES"},
         ),
     ] = 256 * 1024 * 1024

@@ -31,7 +31,7 @@ from setpoint.server.request.observer import RequestObserver
 from setpoint.server.server_options import AccessControl, ServerSettings, Serving
 from setpoint.server.verbs.read_fast_path import Repeat
 from setpoint.server.verbs.write_path import create_object
-from setpoint.store.cached import HeldState, Publishing, StateCache, TermIndexes
+from setpoint.store.cached import AnyAge, HeldState, Publishing, StateCache, TermIndexes
 from setpoint.store.contract import Store
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ class Server:
             offline=offline,
             shows=serving.shows,
         )
-        held = self.services.store
+        if self._cache is not None and self._cache.is_shared:
+            self.services.any_age = AnyAge(self._cache)
+        held = self.services.any_age
         if isinstance(held, HeldState):
             self.services.term_indexes = TermIndexes(held)
         self.services.measured.append(chain)

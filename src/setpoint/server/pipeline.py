@@ -44,6 +44,7 @@ from setpoint.server.routes import VERBS, HandlerRoute, Route, find
 from setpoint.server.timeouts import Timeouts
 from setpoint.server.verbs.patch import patch_type
 from setpoint.server.verbs.read_fast_path import MOMENT, PeekableStore, Repeat, Standing
+from setpoint.store.cached import StateCache
 from setpoint.store.contract import StoreError
 
 if TYPE_CHECKING:
@@ -128,7 +129,10 @@ class Pipeline:
             form = await ProtobufForm.of(context, resource, accepted)
         elif accepted != PLAIN or is_pretty(request, ""):
             return None
-        return Repeat(context, resource, store, self._observer, authenticator, epoch, form)
+        repeat = Repeat(context, resource, store, self._observer, authenticator, epoch, form)
+        if isinstance(store, StateCache) and store.is_shared:
+            repeat.when_fresh = store.when_fresh
+        return repeat
 
     async def _handle(self, request: Request) -> Response:
         started = self.services.clock.monotonic()

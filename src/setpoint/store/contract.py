@@ -201,6 +201,16 @@ class Snapshot(Protocol):
         """Returns the snapshot as bytes, which any backend can load."""
 
 
+class StateReads(Protocol):
+    """The reads of states, as in `Store`."""
+
+    async def revision(self) -> int: ...
+
+    async def get(self, key: str, at: int | None = None) -> Item | None: ...
+
+    async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page: ...
+
+
 class Store(Protocol):
     """The log. All times are those of the injected clock."""
 

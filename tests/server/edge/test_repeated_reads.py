@@ -4,15 +4,19 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.event_loops import LoopFactory
+from tests.store.late_store import LateStore
 
 from setpoint.config.settings import Authentication, Config
 from setpoint.objects.clock import SystemClock
 from setpoint.plane import ControlPlane
 from setpoint.server.message import Peer, Request
 from setpoint.server.verbs.read_fast_path import Repeat
+from setpoint.store.contract import Store
+from setpoint.store.memory import MemoryStore
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 HEADERS = "Host: x\r\nAuthorization: Bearer secret\r\nAccept: application/json\r\n"
@@ -42,10 +46,12 @@ def loop_factory() -> LoopFactory:
     return asyncio.new_event_loop
 
 
-@pytest.fixture
-async def plane() -> AsyncIterator[ControlPlane]:
-    """Provides a control plane with two ConfigMaps."""
-    async with ControlPlane(token="secret") as plane:
+@pytest.fixture(params=["memory", "late"])
+async def plane(request: pytest.FixtureRequest) -> AsyncIterator[ControlPlane]:
+    """Provides a control plane with two ConfigMaps, on a store in memory, and on one that other servers write to."""
+    store = MemoryStore()
+    late = cast(Store, LateStore(store))
+    async with ControlPlane(store if request.param == "memory" else late, token="secret") as plane:
         await plane.listen(tls=False)
         for name in ("a", "b"):
             await create(plane, name)

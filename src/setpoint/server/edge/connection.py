@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from setpoint.client.request_priority import RequestPriority
@@ -173,7 +174,7 @@ class ServerConnection(asyncio.Protocol):
         head = reader.head
         if reader.is_reading or (found := head.repeated(data)) is None:
             reader.feed(data)
-        elif not (head.reads and self._answer_read(*found)):
+        elif not (head.reads and self._answer_read(*found, head.headers)):
             self.request_read(*found, head.headers, b"", True, True)
 
     def eof_received(self) -> bool:
@@ -238,13 +239,39 @@ class ServerConnection(asyncio.Protocol):
 
     # Answering.
 
-    def _answer_read(self, method: str, target: str) -> bool:
-        """Answers a repeated read through the fast path. Returns False if the request needs the pipeline."""
+    def _answer_read(self, method: str, target: str, headers: dict[str, str]) -> bool:
+        """Answers a repeated read through the fast path, possibly later. Returns False if the request needs the
+        pipeline."""
         collection, _, name = target.rpartition("/")
         found = self._reader.head.reads.get(collection)
         now = self._loop.time()
         if found is None or self._busy or method != "GET" or now > found.until or not self._writable.is_set():
             return False
+        if found.repeat.when_fresh is None:
+            return self._send_read(found, name, now)
+        self._busy = True
+        self.deadline = now + self._limits.answer_seconds
+        found.repeat.when_fresh(partial(self._answer_fresh, found, target, headers))
+        return True
+
+    def _answer_fresh(self, found: Read, target: str, headers: dict[str, str], is_fresh: bool) -> None:
+        """Answers a repeated read once the state in memory is known to be the newest. A read of an older state goes
+        through the pipeline."""
+        if self._lost or self._transport.is_closing():
+            return
+        name = target.rpartition("/")[2]
+        if not is_fresh or not self._writable.is_set() or not self._send_read(found, name, self._loop.time()):
+            path, _, query = target.partition("?")
+            self._pipeline.appendleft((_new(Request, ("GET", path, query, headers, b"", self._peer, self)), True, True))
+        if self._pipeline:
+            self._begin_answering()
+        else:
+            self._busy = False
+            if self._ending:
+                self._finish()
+
+    def _send_read(self, found: Read, name: str, now: float) -> bool:
+        """Sends an object from memory. Returns False if the request needs the pipeline."""
         body = found.repeat.read(name)
         if body is None:
             return False
@@ -275,8 +302,11 @@ class ServerConnection(asyncio.Protocol):
         self._pipeline.append((request, keep_alive, modern))
         if self._listener.priority is not None:
             self._listener.priority.received()
-        if self._busy:
-            return
+        if not self._busy:
+            self._begin_answering()
+
+    def _begin_answering(self) -> None:
+        """Continues the task that answers the pending requests."""
         self._busy = True
         if self._wake is not None:
             self._wake.set_result(None)

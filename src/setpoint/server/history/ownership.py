@@ -169,7 +169,8 @@ class _Stream:
             nonlocal at
             within = Range("/", at=at, collections=list(prefixes))
             found = await indexes.select(self._user, [Wanted(_OWNER_TERM, uid)], within)
-            if found is None:
+            # If other servers write to the store, the index may be behind the request.
+            if found is None or found.revision < self._now:
                 return None
             at = found.revision
             return found.items

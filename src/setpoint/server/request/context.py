@@ -34,7 +34,7 @@ from setpoint.server.watch.history_window import HistoryWindow
 from setpoint.server.watch.revision_times import Moments
 from setpoint.server.watch.starts import StartTurns
 from setpoint.store.cached import TermIndexes
-from setpoint.store.contract import Expect, Item, Store, Write
+from setpoint.store.contract import Expect, Item, StateReads, Store, Write
 
 if TYPE_CHECKING:
     from setpoint.server.outbound.webhook_client import WebhookClient  # most servers never call a webhook
@@ -107,6 +107,8 @@ class Services:
     event_ttl_seconds: float = EVENT_SECONDS
     # Creates and serves copies of the control plane; None if this server has none.
     forks: ForkHost | None = field(default=None, repr=False)
+    # The reads for requests that accept an older state; the store itself if its reads cost no more.
+    any_age: StateReads = field(init=False, repr=False)
     # The objects in memory by labels, fields and owners; None if the store has no objects in memory.
     term_indexes: TermIndexes | None = field(default=None, repr=False)
     # The reason why the server makes no outbound calls; empty if the server makes them.
@@ -122,6 +124,7 @@ class Services:
     blocking_functions: Offload = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.any_age = self.store
         self.components.setdefault("etcd-0", self.check_store)
         self.priority = request_priority(self.clock)
         self.views = Views(self)
@@ -131,6 +134,10 @@ class Services:
     def ttl(self, resource: Resource) -> float | None:
         """Returns the seconds after which the store removes an object; None if never."""
         return self.event_ttl_seconds if resource.strategy.expires else None
+
+    def reads(self, resource_version: str) -> StateReads:
+        """Returns the reads for a request with this resourceVersion: a request without one gets the newest state."""
+        return self.any_age if resource_version else self.store
 
     async def check_store(self) -> None:
         """Raises an exception if the store cannot be read."""

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from setpoint.server.request.context import Context
 from setpoint.store.cached import NotHeld, Range, Wanted
-from setpoint.store.contract import Item, Page, Store, TooLate
+from setpoint.store.contract import Item, Page, StateReads, TooLate
 
 # The number of objects that one slice reads from memory, or compares with a selector: some tenths of a millisecond.
 READ, COMPARED = 256, 128
@@ -42,11 +42,16 @@ def slices(items: Sequence[Item], objects: int, size: int) -> Iterator[Sequence[
 
 
 async def ranged(
-    context: Context, prefix: str, after: str = "", limit: int = 0, at: int | None = None, scope: str = ""
+    context: Context,
+    store: StateReads,
+    prefix: str,
+    after: str = "",
+    limit: int = 0,
+    at: int | None = None,
+    scope: str = "",
 ) -> Page:
     """Reads a range of the store in slices. Records on the seat of the request the number of objects and bytes read,
     and the total in the scope, which is the prefix by default."""
-    store = context.services.store
     if context.seat is not None and not scope:
         # Waits before reading, so that a waiting request holds no objects in memory.
         await context.seat.expect(prefix, limit)
@@ -61,14 +66,16 @@ async def ranged(
     return page
 
 
-async def indexed(context: Context, wanted: Sequence[Wanted], within: Range) -> Page | None:
+async def indexed(context: Context, store: StateReads, wanted: Sequence[Wanted], within: Range) -> Page | None:
     """Reads the objects with wanted terms from an index, and possibly others. Returns None if the index does not have
-    them: the caller then reads all objects."""
+    them, or not all writes that the reads have: the caller then reads all objects."""
     indexes = context.services.term_indexes
     if indexes is None or not wanted:
         return None
+    newest = await store.revision()
     found = await indexes.select(context.user.name, wanted, within, context.pause)
-    if found is None:
+    # If other servers write to the store, the index may be behind.
+    if found is None or (within.at is None and found.revision < newest):
         return None
     if context.seat is not None:
         context.seat.scanned(within.prefix, len(found.items), await weighed(context, found.items))
@@ -85,7 +92,7 @@ async def weighed(context: Context, items: Sequence[Item]) -> int:
     return total
 
 
-async def _scanned(context: Context, store: Store, prefix: str, after: str, limit: int, at: int | None) -> Page:
+async def _scanned(context: Context, store: StateReads, prefix: str, after: str, limit: int, at: int | None) -> Page:
     assert isinstance(store, Scanning)
     for _ in range(_ATTEMPTS):
         revision = await store.revision() if at is None else at

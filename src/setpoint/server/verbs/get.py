@@ -7,7 +7,7 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.list_options import at_revision, parse_revision
 from setpoint.server.watch import freshness
-from setpoint.store.contract import Item, TooEarly, TooLate
+from setpoint.store.contract import Item, StateReads, TooEarly, TooLate
 
 
 async def get(context: Context, resource: Resource) -> Response:
@@ -30,13 +30,17 @@ async def read(context: Context, resource: Resource) -> Item:
     Timeout."""
     info, services = context.info, context.services
     at: int | None = None
+    store: StateReads = services.store
     if context.request.query:
         at = at_revision(context)
-        if at is None and (revision := parse_revision(context.parameter("resourceVersion"))):
-            seconds = resource.strategy.retry_after_seconds
-            await freshness.wait_for(services.store, services.clock, revision, retry_after_seconds=seconds)
+        if at is None:
+            wanted = context.parameter("resourceVersion")
+            revision, store = parse_revision(wanted), services.reads(wanted)
+            if revision:
+                seconds = resource.strategy.retry_after_seconds
+                await freshness.wait_for(store, services.clock, revision, retry_after_seconds=seconds)
     try:
-        item = await services.store.get(resource.storage.key(info.namespace, info.name), at)
+        item = await store.get(resource.storage.key(info.namespace, info.name), at)
     except TooLate as late:
         raise Expired(str(late)) from None
     except TooEarly as early:

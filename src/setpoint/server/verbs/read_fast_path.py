@@ -7,6 +7,7 @@ stages of the pipeline made; it answers for objects in the memory of the store, 
 pipeline. It is used only for users that are exempt from flow control, and only if requests are not audited.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from setpoint.server.codec.protobuf_form import ProtobufForm
@@ -27,7 +28,8 @@ _FOUND = Response(200, "application/json")
 
 @runtime_checkable
 class PeekableStore(Protocol):
-    """A store that can return the value of a key without waiting."""
+    """A store that can return the value of a key without waiting. If other servers write to the store, the value may be
+    older than acknowledged writes."""
 
     def peek(self, key: str) -> Item | None: ...
 
@@ -58,6 +60,7 @@ class Repeat:
         "_registry",
         "_resource",
         "_store",
+        "when_fresh",
     )
 
     def __init__(
@@ -81,6 +84,9 @@ class Repeat:
         self._observer = observer
         self._registry = context.registry.whole
         self._prefix = resource.storage.key(context.info.namespace, "")
+        # Calls a function when `read` may be called, with False if `read` would return an old state; None if `read`
+        # always returns the newest one.
+        self.when_fresh: Callable[[Callable[[bool], None]], None] | None = None
 
     def read(self, name: str) -> bytes | None:
         """Returns the body of the response, or None if the request must go through the pipeline, for example because

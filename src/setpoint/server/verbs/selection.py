@@ -15,7 +15,7 @@ from setpoint.server.request.list_options import EXACT, ListOptions, list_option
 from setpoint.server.request.slices import COMPARED, indexed, ranged
 from setpoint.server.watch import freshness
 from setpoint.store.cached import Range
-from setpoint.store.contract import Item, Store, TooEarly, TooLate
+from setpoint.store.contract import Item, StateReads, TooEarly, TooLate
 
 # The number of keys per read if most of them may not match.
 _CHUNK = 500
@@ -33,16 +33,17 @@ async def select(context: Context, resource: Resource) -> ObjectPage:
     """Reads the objects of a list. Raises BadRequest, Invalid, Expired or Timeout."""
     options = await list_options(context)
     selector = ObjectSelector(resource, context.info.namespace, options.label_selector, options.field_selector)
-    store = context.services.store
+    # A continued list is that of the first page, whatever its resourceVersion.
+    store = context.services.reads("" if options.continue_token else options.resource_version)
     scope = selector.scope
-    start = await _start(context, resource, options, scope, named=selector.key is not None)
+    start = await _start(context, store, resource, options, scope, named=selector.key is not None)
     try:
         if selector.key is not None:
             return await _select_one(store, resource, selector, selector.key, start)
         if selector.is_everything:
-            page = await ranged(context, scope, start.after, start.limit, start.at)
+            page = await ranged(context, store, scope, start.after, start.limit, start.at)
             return _selected(resource, scope, page.items, page.revision, page.remaining, counted=True)
-        return await _select_matching(context, resource, selector, scope, start)
+        return await _select_matching(context, store, resource, selector, scope, start)
     except TooLate as late:
         if options.continue_token:
             position = continuation.decode(options.continue_token)
@@ -55,8 +56,10 @@ async def select(context: Context, resource: Resource) -> ObjectPage:
         raise error from None
 
 
-async def _start(context: Context, resource: Resource, options: ListOptions, scope: str, *, named: bool) -> _Start:
-    store, clock = context.services.store, context.services.clock
+async def _start(
+    context: Context, store: StateReads, resource: Resource, options: ListOptions, scope: str, *, named: bool
+) -> _Start:
+    clock = context.services.clock
     if options.continue_token:
         position = continuation.decode(options.continue_token)
         if options.resource_version not in ("", "0"):
@@ -95,7 +98,7 @@ def _selected(
 
 
 async def _select_one(
-    store: Store, resource: Resource, selector: ObjectSelector, key: str, start: _Start
+    store: StateReads, resource: Resource, selector: ObjectSelector, key: str, start: _Start
 ) -> ObjectPage:
     """Reads the only object that can match. The revision is read first, so that a watch from there reports all later
     changes."""
@@ -108,7 +111,7 @@ async def _select_one(
 
 
 async def _select_matching(
-    context: Context, resource: Resource, selector: ObjectSelector, scope: str, start: _Start
+    context: Context, store: StateReads, resource: Resource, selector: ObjectSelector, scope: str, start: _Start
 ) -> ObjectPage:
     """Reads until there are enough matches, all at one revision. The number of remaining matches is unknown: counting
     would require reading them."""
@@ -116,9 +119,9 @@ async def _select_matching(
     found: list[Item] = []
     chunk = max(limit, _CHUNK) if limit else 0
     while True:
-        page = await indexed(context, selector.wanted, Range(selector.prefix, after, chunk, at))
+        page = await indexed(context, store, selector.wanted, Range(selector.prefix, after, chunk, at))
         if page is None:
-            page = await ranged(context, selector.prefix, after, chunk, at, scope)
+            page = await ranged(context, store, selector.prefix, after, chunk, at, scope)
         held = () if resource.fetch is None else await resource.prepare(selector.unread(page.items))
         for place, item in enumerate(page.items):
             if place and place % COMPARED == 0:

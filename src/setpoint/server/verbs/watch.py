@@ -48,7 +48,7 @@ async def watch(context: Context, resource: Resource) -> Response:
     if context.info.name:
         options = options._replace(field_selector=_named(options.field_selector, context.info.name))
     # Validates the request, and determines the start revision, before the stream begins.
-    after = options.revision or await context.services.store.revision()
+    after = options.revision or await context.services.reads(options.resource_version).revision()
     accepted = negotiate_stream(context, resource)
     stream = WatchStream(context, resource, options, after, await form_of(context, resource, accepted))
     return Response(200, stream_type(accepted), stream)
@@ -190,12 +190,13 @@ class WatchStream:
 
     async def _send_initial_events(self) -> None:
         """Sends an ADDED event for every existing object."""
-        options, store, selector = self._options, self._services.store, self._selector
+        options, selector = self._options, self._selector
+        store = self._services.reads(options.resource_version)
         await freshness.wait_for(store, self._services.clock, options.revision)
         await self._services.starts.next()
-        page = await indexed(self._context, selector.wanted, Range(selector.prefix))
+        page = await indexed(self._context, store, selector.wanted, Range(selector.prefix))
         if page is None:
-            page = await ranged(self._context, selector.prefix)
+            page = await ranged(self._context, store, selector.prefix)
         is_shared = bool(self._form.name) and self._resource.fetch is None
         starts = self._resource.changes.starts
         # The form and the selectors determine the initial events at a revision.
@@ -280,10 +281,10 @@ class WatchStream:
         store = self._services.store
         while not self._over:
             prefix = self._selector.prefix
-            current = await store.revision()
+            current = await self._services.any_age.revision()
             if self._over:
                 return
-            # A watch from a future revision follows the log alone.
+            # A watch from a future revision, or from one that this server does not know yet, follows the log alone.
             subscription = self._subscribe(prefix) if self.reached <= current else None
             if subscription is not None:
                 await subscription

@@ -1,8 +1,10 @@
 """Reads at a revision: waiting for a future one, and the errors for unavailable ones."""
 
+from typing import Protocol, runtime_checkable
+
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Expired, StatusCause, Timeout
-from setpoint.store.contract import Store
+from setpoint.store.contract import StateReads
 
 # The seconds that a read waits for a revision, the polling interval, and the distance at which waiting is pointless.
 _PATIENCE = 3.0
@@ -12,11 +14,23 @@ _HOPELESS = 1_000_000
 TOO_OLD = "The resourceVersion for the provided list is too old."
 
 
-async def wait_for(store: Store, clock: Clock, revision: int, *, retry_after_seconds: int = 1) -> int:
+@runtime_checkable
+class Reaching(Protocol):
+    """Reads that learn of new revisions without asking for them."""
+
+    async def reach(self, revision: int) -> bool:
+        """Waits for some seconds until a revision is reached. Returns False if that takes too long."""
+
+
+async def wait_for(store: StateReads, clock: Clock, revision: int, *, retry_after_seconds: int = 1) -> int:
     """Waits until the store reaches a revision, and returns the current one. Raises Timeout if that takes too long."""
     current = await store.revision()
     if current >= revision:
         return current
+    if isinstance(store, Reaching):
+        if revision - current > _HOPELESS or not await store.reach(revision):
+            raise too_large(revision, current, retry_after_seconds)
+        return await store.revision()
     give_up = clock.monotonic() + _PATIENCE
     while current < revision:
         if clock.monotonic() >= give_up or revision - current > _HOPELESS:

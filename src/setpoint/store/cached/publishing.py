@@ -15,7 +15,8 @@ class Listener(Protocol):
         revisions return, and before watches receive the events."""
 
     def restored(self) -> None:
-        """Learns that another state was restored."""
+        """Learns that another state was restored, or that revisions were missed: the whole state must be read again, at
+        the current revision or later."""
 
 
 @runtime_checkable
@@ -38,11 +39,18 @@ class Publishing(Store, Protocol):
     def unlisten(self, listener: Listener) -> None:
         """Ends the reports to a listener."""
 
-    def peek(self, key: str) -> object:
-        """Returns the current item of a key as `get` does, synchronously."""
-
     def recent(self, after: int) -> Sequence[Event] | None:
         """Returns a step of the events after a revision, whole revisions; None if they are not in memory."""
 
     async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
         """Returns only the revisions and times of entries after a revision."""
+
+
+@runtime_checkable
+class SharedPublishing(Publishing, Protocol):
+    """A store that other servers write to as well. Listeners learn of a revision, also of one that this process made,
+    some time after its commit."""
+
+    async def confirmed(self) -> int:
+        """Asks the store for a revision that includes every write that was acknowledged before the call, by any server.
+        Listeners receive that revision; `recent` returns no events that were purged before the call."""

@@ -1,9 +1,11 @@
 """The cache of the current state: reads of the newest and of recent revisions come from memory.
 
-The cache is a store itself, above a store that reports every revision (`Publishing`). The store reports a revision
-before the commit returns, so the cache always has all acknowledged writes. A read of the store itself may return a
-revision that was not reported yet; such a read waits until the cache has reached the revision, so that no client goes
-back in time.
+The cache is a store itself, above a store that reports every revision (`Publishing`). A store of this process alone
+reports a revision before the commit returns, so the cache always has all acknowledged writes. A store that other
+servers write to (`SharedPublishing`) reports revisions later: before a read from memory, the cache asks the store for a
+revision that includes all acknowledged writes, once for all reads that wait, and waits for that revision. If that takes
+too long, the read goes to the store. A read of the store itself may return a revision that was not reported yet; such a
+read waits until the cache has reached the revision, so that no client goes back in time.
 
 The objects of a resource are either complete in memory, or read from the store. `fill` reads all resources in the
 background, as far as the limit of memory allows; a list of a resource that is not complete reads the resource at
@@ -11,14 +13,14 @@ once, for all lists that arrive meanwhile.
 """
 
 import asyncio
-import heapq
 import sys
 from collections.abc import Callable, Sequence
-from itertools import count
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.cached.collection import Collection, Undone, collection_of, undo
-from setpoint.store.cached.publishing import Listener, Publishing
+from setpoint.store.cached.publishing import Listener, Publishing, SharedPublishing
+from setpoint.store.cached.revision_waits import RevisionWaits
+from setpoint.store.cached.shared_read import SharedRead
 from setpoint.store.contract import (
     Closed,
     Event,
@@ -43,6 +45,9 @@ LIMIT = 256 * 1024 * 1024
 _CHUNK, _STEP = 4000, 250
 # The maximum number of events that are undone for a read of a recent revision.
 _UNDONE = 5000
+# For a store that other servers write to: the seconds that a read waits for events, and the seconds before the cache
+# tries again to read the resources after an error.
+_LATE, _AGAIN = 3.0, 1.0
 
 
 class NotHeld(StoreError):
@@ -65,22 +70,29 @@ class StateCache:
         self._knows_all = False
         self._changed: set[str] = set()
         self._loading: dict[str, asyncio.Task[None]] = {}
-        # The reads that wait for a revision.
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._numbers = count()
+        # The shared reads of the newest revision; None if the store reports every revision before the commit returns.
+        self._newest = SharedRead(store.confirmed) if isinstance(store, SharedPublishing) else None
+        # True once the cache has reached a revision that the store returned: first, events of the past are reported.
+        self.has_begun = self._newest is None
+        self._waits = RevisionWaits(lambda: store.current, _LATE if self._newest is not None else None)
         self._filling: asyncio.Task[None] | None = None
         store.listen(self)
 
     def start(self) -> None:
         """Begins to read all objects in the background."""
         if self._filling is None:
-            self._filling = asyncio.ensure_future(self._fill())
+            self._filling = asyncio.ensure_future(self._fill_all())
             self._filling.add_done_callback(_note_end)
 
     @property
     def current(self) -> int:
-        """The current revision."""
+        """The revision up to which the cache has all events."""
         return self._store.current
+
+    @property
+    def is_shared(self) -> bool:
+        """True if other servers write to the store, so that the state in memory may lack acknowledged writes."""
+        return self._newest is not None
 
     def listen(self, listener: Listener) -> None:
         """Reports all further revisions to a listener, after the cache has them."""
@@ -95,6 +107,8 @@ class StateCache:
         self._store.unlisten(self)
         for task in (*self._loading.values(), *((self._filling,) if self._filling is not None else ())):
             task.cancel()
+        if self._newest is not None:
+            self._newest.close()
 
     @property
     def size(self) -> int:
@@ -119,11 +133,7 @@ class StateCache:
             self._size += collection.size - before
             if self._size > self._limit and collection.size > before:
                 self._drop(name, collection.size)
-        current = self._store.current
-        while self._waiting and self._waiting[0][0] <= current:
-            waiting = heapq.heappop(self._waiting)[2]
-            if not waiting.done():
-                waiting.set_result(None)
+        self._waits.advanced()
 
     def restored(self) -> None:
         # Loads under way end by themselves: their collections are no longer used.
@@ -144,14 +154,43 @@ class StateCache:
         dropped = self._collections[name] = Collection()
         dropped.estimate = estimate
 
-    async def _reach(self, revision: int) -> None:
-        """Waits until the cache has all events up to a revision."""
-        if revision > self._store.current:
-            waiting = asyncio.get_running_loop().create_future()
-            heapq.heappush(self._waiting, (revision, next(self._numbers), waiting))
-            await waiting
+    async def reach(self, revision: int) -> bool:
+        """Waits until the cache has all events up to a revision. Returns False if the store is shared and that takes
+        too long."""
+        return revision <= self._store.current or await self._waits.until(revision)
+
+    async def _reach_newest(self, revision: int) -> bool:
+        """Waits until the cache has reached a revision that the store returned as its current one."""
+        reached = await self.reach(revision)
+        self.has_begun = self.has_begun or reached
+        return reached
+
+    async def _is_fresh(self, at: int | None) -> bool:
+        """Waits until memory can answer a read of the current state, or of a past one: until memory has every write
+        that was acknowledged before the call, and no value that was purged. Returns False if that takes too long."""
+        if self._newest is None or at == self._store.current:
+            return True
+        return await self._reach_newest(await self._newest.result())
+
+    def when_fresh(self, call: Callable[[bool], None]) -> None:
+        """Calls a function once `peek` returns a state with every write that was acknowledged before; with False if the
+        state of that moment is not known yet. Only for a shared store."""
+        assert self._newest is not None
+        self._newest.next(lambda found: call(isinstance(found, int) and found <= self._store.current))
 
     # Loading
+
+    async def _fill_all(self) -> None:
+        """Reads all resources; again after an error if the store is shared, because its servers may be restarted."""
+        while True:
+            try:
+                return await self._fill()
+            except Closed:
+                raise
+            except StoreError:
+                if self._newest is None:
+                    raise
+            await asyncio.sleep(_AGAIN)
 
     async def _fill(self) -> None:
         """Reads all resources, one after the other."""
@@ -187,6 +226,8 @@ class StateCache:
                 if task.cancelled():
                     raise Closed("the cache is closed") from None
                 raise
+            except NotHeld:
+                return None
             collection = self._collections.get(name)
         return collection if collection is not None and collection.is_complete else None
 
@@ -212,7 +253,8 @@ class StateCache:
         while True:
             page = await self._store.range(name, after, _CHUNK)
             # The events up to the revision of the page may still be on their way.
-            await self._reach(page.revision)
+            if not await self._reach_newest(page.revision):
+                raise NotHeld("the events of the store are late")
             for place, item in enumerate(page.items):
                 if place % _STEP == _STEP - 1:
                     await asyncio.sleep(0)
@@ -273,46 +315,63 @@ class StateCache:
 
     async def revision(self) -> int:
         self._store.check_open()
-        return self._store.current
+        if self._newest is None:
+            return self._store.current
+        revision = await self._newest.result()
+        await self._reach_newest(revision)
+        return max(revision, self._store.current)
 
     async def oldest(self) -> int:
         self._store.check_open()
-        return self._store.bounds.oldest
+        return self._store.bounds.oldest if self._newest is None else await self._store.oldest()
 
     async def get(self, key: str, at: int | None = None) -> Item | None:
-        held = self._held(key)
-        if held is not None:
-            self._store.check_open()
-            if at is None or at == self._store.current:
-                return held.get(key)
+        if self._held(key) is not None and await self._is_fresh(at):
             try:
-                undone = self._undone(key, at)
+                return self.held_item(key, at)
             except NotHeld:
                 pass
-            else:
-                return undone[key] if undone and key in undone else held.get(key)
         item = await self._store.get(key, at)
-        await self._reach(await self._store.revision() if at is None else at)
+        await self._reach_read(at, item.revision if item is not None else 0)
         return item
 
+    async def _reach_read(self, at: int | None, seen: int) -> None:
+        """Waits until the cache has reached the revision of a read of the store; at least the one that was seen, if
+        asking for the current one costs another read."""
+        if at is None:
+            at = await self._store.revision() if self._newest is None else seen
+        await self.reach(at)
+
+    def held_item(self, key: str, at: int | None) -> Item | None:
+        """Returns the item of a key as the cache knows it, synchronously. Raises NotHeld, TooLate or TooEarly."""
+        self._store.check_open()
+        held = self._held(key)
+        if held is None:
+            raise NotHeld("the objects are not in memory")
+        undone = self._undone(key, at)
+        return undone[key] if undone and key in undone else held.get(key)
+
     def peek(self, key: str) -> Item | None:
-        """Returns the current item of a key synchronously; None also if the item is not in memory."""
+        """Returns the item of a key as the cache knows it, synchronously; None also if the item is not in memory. The
+        item of a shared store may be older than acknowledged writes."""
         self._store.check_open()
         held = self._held(key)
         return None if held is None else held.get(key)
 
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
         # A page of a resource that is still being read does not wait for the whole resource.
-        if self._held(prefix) is not None or (not limit and await self.holds(prefix)):
+        is_held = self._held(prefix) is not None or (not limit and await self.holds(prefix))
+        if is_held and await self._is_fresh(at):
             try:
-                return self._page(prefix, after, limit, at)
+                return self.held_page(prefix, after, limit, at)
             except NotHeld:
                 pass
         page = await self._store.range(prefix, after, limit, at)
-        await self._reach(page.revision)
+        await self.reach(page.revision)
         return page
 
-    def _page(self, prefix: str, after: str, limit: int, at: int | None) -> Page:
+    def held_page(self, prefix: str, after: str, limit: int, at: int | None) -> Page:
+        """Returns the page of `range` as the cache knows it, synchronously. Raises NotHeld, TooLate or TooEarly."""
         self._store.check_open()
         held = self._held(prefix)
         if held is None:
@@ -323,8 +382,8 @@ class StateCache:
         return Page(items, self._store.current if at is None else at, remaining)
 
     def scan(self, prefix: str, after: str, limit: int, at: int | None) -> Sequence[Item]:
-        """Returns the items of `range`, synchronously, without counting the items after them. Raises NotHeld, TooLate
-        or TooEarly."""
+        """Returns the items of `range` as the cache knows them, synchronously, without counting the items after them.
+        Raises NotHeld, TooLate or TooEarly."""
         self._store.check_open()
         held = self._held(prefix)
         if held is None:
@@ -332,27 +391,33 @@ class StateCache:
         return held.items(prefix, after, limit, self._undone(prefix, at))
 
     async def count(self, prefix: str, at: int | None = None) -> int:
-        held = self._held(prefix)
-        if held is not None:
-            self._store.check_open()
+        if self._held(prefix) is not None and await self._is_fresh(at):
             try:
-                return held.count(prefix, "", self._undone(prefix, at))
+                return self.held_count(prefix, at)
             except NotHeld:
                 pass
         number = await self._store.count(prefix, at)
-        await self._reach(await self._store.revision() if at is None else at)
+        await self._reach_read(at, 0)
         return number
+
+    def held_count(self, prefix: str, at: int | None) -> int:
+        """Returns the number of `count` as the cache knows it, synchronously. Raises NotHeld, TooLate or TooEarly."""
+        self._store.check_open()
+        held = self._held(prefix)
+        if held is None:
+            raise NotHeld("the objects are not in memory")
+        return held.count(prefix, "", self._undone(prefix, at))
 
     async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:
         found = await self._store.history(key, before, limit)
         if found:
-            await self._reach(found[0].revision)
+            await self.reach(found[0].revision)
         return found
 
     async def log(self, after: int = 0, limit: int = 0) -> Sequence[LogEntry]:
         found = await self._store.log(after, limit)
         if found:
-            await self._reach(found[-1].revision)
+            await self.reach(found[-1].revision)
         return found
 
     async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:

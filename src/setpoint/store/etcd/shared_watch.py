@@ -2,7 +2,10 @@
 
 The watches are the cursors of `store.follow`. A watch that is older than the window reads from etcd itself until it has
 caught up, step by step and only when the consumer asks; so a slow watch does not slow the others and needs no queue.
-The feed starts with the first watch, a little in the past, so that interrupted watches can resume.
+The feed starts with the first watch or listener, a little in the past, so that interrupted watches can resume.
+
+Listeners receive every revision before the watches do. After revisions that the feed cannot read any more, because they
+were compacted during an interruption, listeners are told to read the whole state again.
 """
 
 import asyncio
@@ -10,7 +13,9 @@ import logging
 from collections.abc import Sequence
 
 from setpoint.store.bounds import Bounds
+from setpoint.store.cached.publishing import Listener
 from setpoint.store.contract import Closed, Event, StoreError, TooLate
+from setpoint.store.etcd.keys import Epoch
 from setpoint.store.etcd.replay import Batch, LogReplay
 from setpoint.store.etcd.session import StoreSession
 from setpoint.store.follow import STEP, Cursor, Followers, complete_revisions, first_after
@@ -18,6 +23,7 @@ from setpoint.store.follow import STEP, Cursor, Followers, complete_revisions, f
 WINDOW_EVENTS = 16_384
 WINDOW_BYTES = 64 << 20
 BEGIN_BEFORE = 1_000  # revisions
+AGAIN = 1.0  # seconds after an error until the feed of listeners begins again
 CATCHING_UP = 16  # etcd watches kept open between the steps of the watches that catch up
 
 _logger = logging.getLogger("setpoint.store")
@@ -30,6 +36,9 @@ class SharedWatch:
         self._session = session
         self._loop = asyncio.get_running_loop()
         self._followers = Followers()
+        self._listeners: list[Listener] = []
+        # The epoch of the events in the window.
+        self._epoch = session.epoch
         self._events: list[Event] = []
         self._sizes: list[int] = []
         self._bytes = 0
@@ -67,10 +76,25 @@ class SharedWatch:
         return 0
 
     def watch(self, prefix: str, after: int | None) -> Cursor:
-        if not self._closed and (self._task is None or self._task.done()):
-            self._begin()
-            self._task = self._loop.create_task(self._run())
+        self.resume()
         return Cursor(self, self._followers, prefix, after)
+
+    def listen(self, listener: Listener) -> None:
+        self.resume()
+        self._listeners.append(listener)
+
+    def unlisten(self, listener: Listener) -> None:
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    def resume(self) -> None:
+        """Starts the feed, or starts the feed again after an error, where the feed ended."""
+        if self._closed or (self._task is not None and not self._task.done()):
+            return
+        if self._task is None:
+            self._begin()
+        self._failure = None
+        self._task = self._loop.create_task(self._run())
 
     def recent(self, after: int) -> Sequence[Event] | None:
         if after < self._start:
@@ -98,7 +122,8 @@ class SharedWatch:
 
     def restart(self) -> None:
         """Makes every watch raise TooLate, because another past was restored."""
-        self._restored = self._session.epoch.outward(self._session.epoch.revision)
+        self._epoch = self._session.epoch
+        self._restored = self._epoch.outward(self._epoch.revision)
         self._reset(self._restored)
 
     def drop_compacted(self, revision: int) -> None:
@@ -119,51 +144,67 @@ class SharedWatch:
 
     def _begin(self) -> None:
         epoch, known = self._session.epoch, self._session.highest_revision
-        self._failure = None
-        self._events, self._sizes, self._bytes = [], [], 0
+        self._epoch = epoch
         self._start = self._current = epoch.outward(max(epoch.revision, known - BEGIN_BEFORE))
 
     async def _run(self) -> None:
-        try:
-            while True:
-                epoch = self._session.epoch
-                replay = LogReplay(self._session, self._current)
-                try:
-                    while True:
-                        for batch in await replay.next():
-                            self._append(batch)
-                        if replay.compacted:
-                            self.drop_compacted(epoch.outward(replay.compacted))
-                            replay.compacted = 0
-                except TooLate:
-                    # Watches that need the missed events read them from etcd, as far as they are kept.
-                    reading = await self._session.read(lambda _: [])
-                    if reading.epoch.revision != epoch.revision:
-                        self.restart()
-                    else:
-                        self._reset(reading.epoch.outward(reading.current))
-                finally:
-                    replay.close()
-        except Closed:
-            pass
-        except Exception as error:  # any error is passed to the waiting watches
-            _logger.error("the watches of the store have ended: %s", error, exc_info=not isinstance(error, StoreError))
-            self._failure = error if isinstance(error, StoreError) else StoreError(f"the watches have ended: {error!r}")
-            self._followers.wake_all(self._current + 1)
+        while True:
+            try:
+                await self._follow()
+            except Closed:
+                return
+            except Exception as error:  # any error is passed to the waiting watches
+                known = error if isinstance(error, StoreError) else None
+                _logger.error("the watches of the store have ended: %s", error, exc_info=known is None)
+                self._failure = known or StoreError(f"the watches have ended: {error!r}")
+                self._followers.wake_all(self._current + 1)
+            if not self._listeners:
+                return
+            # Without this feed, the listeners learn of no change.
+            await self._session.clock.sleep(AGAIN)
+            self._failure = None
 
-    def _append(self, batch: Batch) -> None:
+    async def _follow(self) -> None:
+        """Follows etcd until an error."""
+        while True:
+            if self._session.epoch.revision != self._epoch.revision:
+                self.restart()  # while the feed was interrupted
+            epoch = self._epoch
+            replay = LogReplay(self._session, self._current)
+            try:
+                while True:
+                    for batch in await replay.next():
+                        self._append(batch, epoch)
+                    if replay.compacted:
+                        self.drop_compacted(epoch.outward(replay.compacted))
+                        replay.compacted = 0
+            except TooLate:
+                # Watches that need the missed events read them from etcd, as far as they are kept.
+                reading = await self._session.read(lambda _: [])
+                if reading.epoch.revision != self._epoch.revision:
+                    self.restart()
+                elif reading.epoch.revision == epoch.revision:  # otherwise this store itself has restored
+                    self._reset(reading.epoch.outward(reading.current))
+            finally:
+                replay.close()
+
+    def _append(self, batch: Batch, epoch: Epoch) -> None:
         if batch.revision <= self._current:
             return  # an event of the past that a restore has just replaced
-        self._session.highest_revision = max(self._session.highest_revision, self._session.epoch.inward(batch.revision))
+        self._session.highest_revision = max(self._session.highest_revision, epoch.inward(batch.revision))
         self._current = batch.revision
-        if not batch.events:
-            return
+        if batch.events:
+            self._extend(batch)
+        for listener in self._listeners:
+            listener.published(batch.events)
+        self._followers.publish(batch.revision, [event.entry.key for event in batch.events])
+
+    def _extend(self, batch: Batch) -> None:
         self._events.extend(batch.events)
         self._sizes.extend([batch.size // len(batch.events)] * len(batch.events))
         self._bytes += batch.size
         if len(self._events) > WINDOW_EVENTS or self._bytes > WINDOW_BYTES:
             self._drop(len(complete_revisions(self._events, 0, max(1, len(self._events) // 2))))
-        self._followers.publish(batch.revision, [event.entry.key for event in batch.events])
 
     def _drop(self, number: int) -> None:
         """Drops the oldest events of the window; the last of them ends a revision."""
@@ -176,3 +217,5 @@ class SharedWatch:
         self._followers.wake_all(self._current + 1)
         self._events, self._sizes, self._bytes = [], [], 0
         self._start = self._current = revision
+        for listener in self._listeners:
+            listener.restored()

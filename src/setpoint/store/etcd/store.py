@@ -18,7 +18,11 @@ from collections.abc import Callable, Sequence
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.provenance import Actor, Cause
+from setpoint.store.bounds import Bounds
+from setpoint.store.cached.publishing import Listener
 from setpoint.store.contract import (
+    Closed,
+    Event,
     Expect,
     Item,
     LogEntry,
@@ -33,7 +37,7 @@ from setpoint.store.contract import (
     Watch,
     Write,
 )
-from setpoint.store.etcd import backup, past, wire
+from setpoint.store.etcd import backup, envelope, past, wire
 from setpoint.store.etcd.client import EtcdClient
 from setpoint.store.etcd.config import EtcdConfig
 from setpoint.store.etcd.keys import Epoch, prefix_end
@@ -46,6 +50,9 @@ from setpoint.store.keys import check_key, check_writes
 from setpoint.store.purge_rules import selected
 from setpoint.store.upkeep import Upkeep
 
+# The number of entries that are read at once for their times.
+_TIMES = 500
+
 
 class EtcdStore:
     """The log in etcd. Created by `EtcdStore.open`; belongs to the event loop that opened the store."""
@@ -57,6 +64,8 @@ class EtcdStore:
         self._tending = Maintenance(session, self._writer, retention, self._feed.drop_compacted)
         self._upkeep = Upkeep(session.clock, lambda: session.now() + POLL, self._tending.poll)
         self._closed = False
+        # etcd's revision of the last known record of a compaction.
+        self._compacted = 0
 
     @classmethod
     async def open(
@@ -159,6 +168,45 @@ class EtcdStore:
 
     # Following
 
+    @property
+    def current(self) -> int:
+        """The revision up to which listeners have all events."""
+        return self._feed.current
+
+    @property
+    def bounds(self) -> Bounds:
+        """The revisions that listeners know; only etcd knows which of them are too late."""
+        return Bounds(0, self._feed.current)
+
+    def check_open(self) -> None:
+        if self._closed:
+            raise Closed("the store is closed")
+
+    def listen(self, listener: Listener) -> None:
+        """Reports all further revisions to a listener, in the order of etcd's watch, and before watches receive
+        them."""
+        self._feed.listen(listener)
+
+    def unlisten(self, listener: Listener) -> None:
+        """Ends the reports to a listener."""
+        self._feed.unlisten(listener)
+
+    def recent(self, after: int) -> Sequence[Event] | None:
+        return self._feed.recent(after)
+
+    async def confirmed(self) -> int:
+        """Reads the current revision by a quorum. Every transaction of the store writes the head of the log, which the
+        shared watch follows: so the watch receives that very revision, whatever else other clients write to etcd."""
+        self._feed.resume()
+        compact = self._session.root.compact
+        reading = await self._session.read(lambda _: [wire.get(compact)])
+        record = wire.first(reading.answers[0])
+        if record is not None and record.mod_revision > self._compacted:
+            # The values that another server purged leave the window before any read that begins after the purge.
+            self._compacted = record.mod_revision
+            self._feed.drop_compacted(reading.epoch.outward(envelope.open_compact(record.value, compact).revision))
+        return reading.epoch.outward(reading.current)
+
     def watch(self, prefix: str, after: int | None = None) -> Watch:
         return self._feed.watch(prefix, after)
 
@@ -169,6 +217,10 @@ class EtcdStore:
 
     async def log(self, after: int = 0, limit: int = 0) -> Sequence[LogEntry]:
         return (await past.log(self._session, after, limit))[0]
+
+    async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
+        """Returns the revisions and times of entries after a revision; etcd returns their contents too."""
+        return [(entry.revision, entry.time) for entry in await self.log(after, min(limit, _TIMES))]
 
     async def compact(self, to: int) -> None:
         reading = await self._session.read(lambda _: [])
