@@ -1,18 +1,21 @@
 """Reads of the current state on each store: get, list, selector list, pages, and the start of many watches.
 
 Everything runs in this process and through the whole pipeline, without sockets. The last figures are those of a whole
-server over HTTP: the CPU time of a get with 32 connections, and the memory of a server with 16,000 objects.
+server over HTTP: the CPU time of a get with 32 connections, and the memory of a server with 16,000 objects. etcd is a
+process of its own; its CPU time is not counted.
 """
 
 import asyncio
 import gc
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
+from tests.debian import missing
+from tests.store.etcd_server import etcd
 
 from bench import edge
 from bench.edge_load import Order
@@ -23,10 +26,12 @@ from setpoint.server.message import Request, Response
 from setpoint.server.server_options import ServerSettings
 from setpoint.store.cached.state_cache import LIMIT
 from setpoint.store.contract import ANY, Store
+from setpoint.store.etcd import EtcdConfig, EtcdStore
 from setpoint.store.memory import MemoryStore
 from setpoint.store.sqlite import SqliteStore
 
 OBJECTS = 10_000
+WRITERS = 16
 GROUPS = 100
 GETS = 2000
 ROUNDS = 5
@@ -50,19 +55,36 @@ async def _sqlite() -> AsyncIterator[Store]:
         await store.close()
 
 
-STORES = {"memory": _memory, "sqlite": _sqlite}
+@asynccontextmanager
+async def _etcd() -> AsyncIterator[Store]:
+    with etcd() as (server,):
+        store = await EtcdStore.open(EtcdConfig((server.endpoint,)))
+        yield store
+        await store.close()
+
+
+UNCACHED = "etcd without the cache"
+STORES = {"memory": _memory, "sqlite": _sqlite, UNCACHED: _etcd, "etcd": _etcd}
 
 
 def figures() -> Iterator[Figure]:
-    for name in STORES:
+    reason = missing("etcd", "etcd-server")
+    if reason:
+        yield Figure(f"etcd: not measured, {reason}", 0, "")
+    names = [name for name in STORES if not reason or "etcd" not in name]
+    for name in names:
         yield from asyncio.run(_measured(name))
-    for name in STORES:
+    for name in names:
         yield from _served(name)
+
+
+def _cache_bytes(name: str) -> int:
+    return 0 if name == UNCACHED else LIMIT
 
 
 async def _measured(name: str) -> list[Figure]:
     async with STORES[name]() as store:
-        server = Server(store, settings=ServerSettings(state_cache_bytes=LIMIT))
+        server = Server(store, settings=ServerSettings(state_cache_bytes=_cache_bytes(name)))
         await server.start()
         await _fill(server)
         try:
@@ -74,12 +96,16 @@ async def _measured(name: str) -> list[Figure]:
 async def _fill(server: Server) -> None:
     resource = server.services.registry.resource("", "v1", "configmaps")
     assert resource is not None
-    for number in range(OBJECTS):
-        name = f"map-{number:05d}"
-        tree = config_map(name, str(number))
-        tree["metadata"]["labels"] = {"app": "bench", "group": f"g-{number % GROUPS}"}
-        value = resource.encode(tree)
-        await server.services.store.commit(resource.storage.key("default", name), value, ANY, ACTOR)
+
+    async def fill(numbers: range) -> None:
+        for number in numbers:
+            name = f"map-{number:05d}"
+            tree = config_map(name, str(number))
+            tree["metadata"]["labels"] = {"app": "bench", "group": f"g-{number % GROUPS}"}
+            value = resource.encode(tree)
+            await server.services.store.commit(resource.storage.key("default", name), value, ANY, ACTOR)
+
+    await asyncio.gather(*(fill(range(start, OBJECTS, WRITERS)) for start in range(WRITERS)))
 
 
 async def _reads(name: str, server: Server) -> AsyncIterator[Figure]:
@@ -95,7 +121,8 @@ async def _reads(name: str, server: Server) -> AsyncIterator[Figure]:
     ):
         yield Figure(f"{name}: {what}", await _best(lambda query=query: _answer(server, PATH, query)) * 1e3, "ms CPU")  # type: ignore[misc]
     yield Figure(f"{name}: second page, after a write", await _second_page(server) * 1e3, "ms CPU")
-    for count, rounds in ((1, 3), (100, 3), (1000, 1)):
+    # Without the cache, each watch reads all objects: 1,000 of them would take minutes.
+    for count, rounds in ((1, 3), (100, 1)) if name == UNCACHED else ((1, 3), (100, 3), (1000, 1)):
         first, last, gap = min([await _started(server, count) for _ in range(rounds)])
         what = f"{name}: {count} watches with a selector"
         yield Figure(f"{what}, first event of the first", first * 1e3, "ms")
@@ -174,11 +201,16 @@ async def _turns(gaps: list[float]) -> None:
 
 def _served(name: str) -> Iterator[Figure]:
     """Measures a whole server over HTTP."""
-    with TemporaryDirectory() as folder:
-        specification = f"sqlite:{folder}/store.db?durability=off" if name == "sqlite" else name
-        with edge.serving(
-            "setpoint", *edge.serve_options(), "--store", specification, "--state-cache-bytes", str(LIMIT)
-        ) as server:
+    with ExitStack() as stack:
+        specification = name
+        if name == "sqlite":
+            folder = stack.enter_context(TemporaryDirectory())
+            specification = f"sqlite:{folder}/store.db?durability=off"
+        elif name != "memory":
+            (member,) = stack.enter_context(etcd())
+            specification = f"etcd:http://{member.endpoint}/bench"
+        options = ("--store", specification, "--state-cache-bytes", str(_cache_bytes(name)))
+        with edge.serving("setpoint", *edge.serve_options(), *options) as server:
             orders = edge.orders(server.port)
             edge.ask(orders["seed"])
             for connections in (1, edge.CONNECTIONS):

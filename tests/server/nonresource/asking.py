@@ -63,10 +63,7 @@ async def asking(readiness: Sequence[Check] = (), *, aggregated_discovery: bool 
         observer=metrics,
     )
     await server.start()
-    try:
-        yield Asking(server)
-    finally:
-        server.close()
+    yield Asking(server)
 
 
 def header(response: Response, name: str) -> str:

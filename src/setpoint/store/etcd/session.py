@@ -56,6 +56,8 @@ class StoreSession:
         self.epoch = Epoch(self.root, FIRST_EPOCH, 0, 0)
         self.highest_revision = 0  # the highest known revision of the store
         self.seen = 0  # etcd's highest known revision; every later write of this client comes after this revision
+        # The request of `position`, and its epoch.
+        self._position: tuple[Epoch | None, Message] = None, None
         self._compacted = 1  # etcd's first revision is 1: no revision has been compacted yet
 
     async def open(self) -> None:
@@ -71,18 +73,34 @@ class StoreSession:
         """Runs the operations that `ops` returns for the current epoch, and reads the current position of the store."""
         while True:
             epoch = self.epoch
-            request = wire.txn(
-                [self.same_epoch(epoch)], [*ops(epoch), wire.get(epoch.head)], [wire.get(self.root.epoch)]
-            )
-            response = await self.client.txn(request, once=False)
-            self.observe_revision(response)
-            if not response.succeeded:
-                self.switch_epoch(response.responses[0])
-                continue
-            head = wire.first(response.responses[-1])
-            current, transactions = (head.mod_revision, head.version) if head else (epoch.revision, 0)
-            self.highest_revision = max(self.highest_revision, current)
-            return Reading(list(response.responses[:-1]), epoch, current, transactions, response.header.revision)
+            response = await self.client.txn(self._request(epoch, ops(epoch)), once=False)
+            reading = self._reading(epoch, response)
+            if reading is not None:
+                return reading
+
+    async def position(self) -> Reading:
+        """Reads the current position of the store, and the record of the last compaction, at the least cost."""
+        while True:
+            epoch = self.epoch
+            if self._position[0] is not epoch:
+                self._position = epoch, self._request(epoch, [wire.get(self.root.compact)])
+            reading = self._reading(epoch, await self.client.small_read(self._position[1]))
+            if reading is not None:
+                return reading
+
+    def _request(self, epoch: Epoch, ops: list[Message]) -> Message:
+        return wire.txn([self.same_epoch(epoch)], [*ops, wire.get(epoch.head)], [wire.get(self.root.epoch)])
+
+    def _reading(self, epoch: Epoch, response: Message) -> Reading | None:
+        """Returns the answers to a request; None if its epoch was replaced, after switching to the new one."""
+        self.observe_revision(response)
+        if not response.succeeded:
+            self.switch_epoch(response.responses[0])
+            return None
+        head = wire.first(response.responses[-1])
+        current, transactions = (head.mod_revision, head.version) if head else (epoch.revision, 0)
+        self.highest_revision = max(self.highest_revision, current)
+        return Reading(list(response.responses[:-1]), epoch, current, transactions, response.header.revision)
 
     async def read_at(self, ops: Callable[[Epoch, int], list[Message]], at: int) -> Reading:
         """As `read`, at a revision of the store. Raises TooLate or TooEarly."""

@@ -198,13 +198,13 @@ class EtcdStore:
         """Reads the current revision by a quorum. Every transaction of the store writes the head of the log, which the
         shared watch follows: so the watch receives that very revision, whatever else other clients write to etcd."""
         self._feed.resume()
-        compact = self._session.root.compact
-        reading = await self._session.read(lambda _: [wire.get(compact)])
+        reading = await self._session.position()
         record = wire.first(reading.answers[0])
         if record is not None and record.mod_revision > self._compacted:
             # The values that another server purged leave the window before any read that begins after the purge.
             self._compacted = record.mod_revision
-            self._feed.drop_compacted(reading.epoch.outward(envelope.open_compact(record.value, compact).revision))
+            compacted = envelope.open_compact(record.value, self._session.root.compact).revision
+            self._feed.drop_compacted(reading.epoch.outward(compacted))
         return reading.epoch.outward(reading.current)
 
     def watch(self, prefix: str, after: int | None = None) -> Watch:
