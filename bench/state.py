@@ -111,15 +111,15 @@ async def _fill(server: Server) -> None:
 async def _reads(name: str, server: Server) -> AsyncIterator[Figure]:
     async def get() -> None:
         for number in range(GETS):
-            await _answer(server, f"{PATH}/map-{number:05d}")
+            await answer(server, f"{PATH}/map-{number:05d}")
 
-    yield Figure(f"{name}: get", await _best(get) / GETS * 1e6, "µs CPU")
+    yield Figure(f"{name}: get", await best(get) / GETS * 1e6, "µs CPU")
     for what, query in (
         ("list of 10,000 objects", ""),
         (LABELLED, SELECTOR),
         ("page of 500 objects", "limit=500"),
     ):
-        yield Figure(f"{name}: {what}", await _best(lambda query=query: _answer(server, PATH, query)) * 1e3, "ms CPU")  # type: ignore[misc]
+        yield Figure(f"{name}: {what}", await best(lambda query=query: answer(server, PATH, query)) * 1e3, "ms CPU")  # type: ignore[misc]
     yield Figure(f"{name}: second page, after a write", await _second_page(server) * 1e3, "ms CPU")
     # Without the cache, each watch reads all objects: 1,000 of them would take minutes.
     for count, rounds in ((1, 3), (100, 1)) if name == UNCACHED else ((1, 3), (100, 3), (1000, 1)):
@@ -130,13 +130,13 @@ async def _reads(name: str, server: Server) -> AsyncIterator[Figure]:
         yield Figure(f"{what}, longest turn of the loop", gap * 1e3, "ms")
 
 
-async def _answer(server: Server, path: str, query: str = "") -> Response:
+async def answer(server: Server, path: str, query: str = "") -> Response:
     response = await server(Request("GET", path, query))
     assert response.status == 200, response.body
     return response
 
 
-async def _best(work: Callable[[], object]) -> float:
+async def best(work: Callable[[], object]) -> float:
     """Returns the CPU seconds of the best round."""
     best = float("inf")
     for _ in range(ROUNDS):
@@ -150,7 +150,7 @@ async def _best(work: Callable[[], object]) -> float:
 async def _second_page(server: Server) -> float:
     best = float("inf")
     for number in range(ROUNDS):
-        body = (await _answer(server, PATH, "limit=500")).body
+        body = (await answer(server, PATH, "limit=500")).body
         assert isinstance(body, bytes | list)
         first = msgspec.json.decode(body if isinstance(body, bytes) else b"".join(body))
         changed = config_map("map-09999", f"change {number}")
@@ -159,7 +159,7 @@ async def _second_page(server: Server) -> float:
         key = resource.storage.key("default", "map-09999")
         await server.services.store.commit(key, resource.encode(changed), ANY, ACTOR)
         start = time.process_time()
-        await _answer(server, PATH, f"limit=500&continue={first['metadata']['continue']}")
+        await answer(server, PATH, f"limit=500&continue={first['metadata']['continue']}")
         best = min(best, time.process_time() - start)
     return best
 
@@ -170,12 +170,12 @@ async def _started(server: Server, count: int) -> tuple[float, float, float]:
     sinks = [CountingSink() for _ in range(count)]
     gaps: list[float] = []
     gc.collect()
-    turning = asyncio.create_task(_turns(gaps))
+    turning = asyncio.create_task(turns(gaps))
     await asyncio.sleep(0)
     start = time.perf_counter()
 
     async def run(sink: CountingSink) -> None:
-        body = (await _answer(server, PATH, f"watch=1&{SELECTOR}")).body
+        body = (await answer(server, PATH, f"watch=1&{SELECTOR}")).body
         assert not isinstance(body, bytes | list)
         await body.run(sink)
 
@@ -190,7 +190,23 @@ async def _started(server: Server, count: int) -> tuple[float, float, float]:
     return min(first), max(first), max(gaps)
 
 
-async def _turns(gaps: list[float]) -> None:
+async def cpu_of_start(server: Server) -> float:
+    """Returns the CPU seconds until the first event of a new watch."""
+    sink = CountingSink()
+    gc.collect()
+    start = time.process_time()
+    body = (await answer(server, PATH, f"watch=1&{SELECTOR}")).body
+    assert not isinstance(body, bytes | list)
+    task = asyncio.create_task(body.run(sink))
+    while not sink.times:
+        await asyncio.sleep(0)
+    spent = time.process_time() - start
+    sink.close()
+    await task
+    return spent
+
+
+async def turns(gaps: list[float]) -> None:
     last = time.perf_counter()
     while True:
         await asyncio.sleep(0)

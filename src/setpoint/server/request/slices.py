@@ -55,7 +55,8 @@ async def ranged(
     if context.seat is not None and not scope:
         # Waits before reading, so that a waiting request holds no objects in memory.
         await context.seat.expect(prefix, limit)
-    if not isinstance(store, Scanning) or 0 < limit <= READ or not await store.holds(prefix):
+    # A page of a resource that is not in memory yet does not wait for the whole resource.
+    if not isinstance(store, Scanning) or 0 < limit <= READ or not (limit or await store.holds(prefix)):
         page = await store.range(prefix, after, limit, at)
     else:
         page = await _scanned(context, store, prefix, after, limit, at)

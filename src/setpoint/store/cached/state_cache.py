@@ -115,6 +115,11 @@ class StateCache:
         """The approximate number of bytes of the objects in memory."""
         return self._size
 
+    @property
+    def is_filled(self) -> bool:
+        """True if all resources have been read, as far as the limit allows."""
+        return self._knows_all
+
     # Following
 
     def published(self, events: Sequence[Event]) -> None:

@@ -1,0 +1,127 @@
+"""A server on SQLite with a million objects: the first answers, and the fill of the cache in the background.
+
+    python -m bench.state_million [--objects N] [--cache-bytes N]
+
+The file needs about two gigabytes below the directory for temporary files, and is removed afterwards. The turns of the
+event loop are CPU times of its thread, because other processes delay the wall time of a turn.
+"""
+
+import argparse
+import asyncio
+import resource as system
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.figure import Figure
+from bench.state import answer
+from bench.state_growth import encoded
+from bench.watch import ACTOR, PATH
+from setpoint.server.app import Server
+from setpoint.server.server_options import ServerSettings
+from setpoint.store.bounds import Bounds
+from setpoint.store.cached.state_cache import LIMIT, StateCache
+from setpoint.store.contract import LogEntry
+from setpoint.store.memory import MemoryStore
+from setpoint.store.sqlite import SqliteStore
+from setpoint.store.sqlite.importer import fill
+
+OBJECTS = 1_000_000
+_BYTES_EACH = 3000
+
+
+def _entries(number: int) -> Iterator[LogEntry]:
+    resource = Server(MemoryStore()).services.registry.resource("", "v1", "configmaps")
+    assert resource is not None
+    for revision in range(1, number + 1):
+        key, value = encoded(resource, revision - 1, number)
+        yield LogEntry(revision, key, value, 0, revision, 1.0, ACTOR, None)
+
+
+async def _measured(path: Path, limit: int) -> list[Figure]:
+    found: list[Figure] = []
+    start = time.perf_counter()
+
+    def note(what: str) -> None:
+        found.append(Figure(what, time.perf_counter() - start, "s since the start"))
+
+    store = await SqliteStore.open(path, durability="off")
+    note("the store is open")
+    server = Server(store, settings=ServerSettings(state_cache_bytes=limit))
+    cache = server.services.store
+    assert isinstance(cache, StateCache)
+    await server.start()
+    note("the server has started")
+    longest = [0.0, 0.0]
+    turning = asyncio.create_task(_turns(longest))
+    await answer(server, f"{PATH}/map-0000007")
+    note("the first get is answered")
+    await answer(server, PATH, "limit=500")
+    note("the first page is answered")
+    largest = 0
+    while not cache.is_filled:
+        largest = max(largest, cache.size)
+        await asyncio.sleep(0.01)
+    note("the cache has read all resources")
+    turning.cancel()
+    found.append(Figure("longest turn of the event loop meanwhile", longest[0] * 1e3, "ms CPU"))
+    found.append(Figure("the same", longest[1] * 1e3, "ms"))
+    found.append(Figure("greatest size of the cache", largest / 1e6, "MB", "limit", limit / 1e6))
+    found.append(Figure("size of the cache at the end", cache.size / 1e6, "MB"))
+    peak = system.getrusage(system.RUSAGE_SELF).ru_maxrss / 1e3
+    found.append(Figure("greatest resident memory of the process", peak, "MB"))
+    began = time.process_time()
+    for number in range(200):
+        await answer(server, f"{PATH}/map-{number:07d}")
+    found.append(Figure("get", (time.process_time() - began) / 200 * 1e6, "µs CPU"))
+    began = time.process_time()
+    await answer(server, PATH, "limit=500")
+    found.append(Figure("page of 500", (time.process_time() - began) * 1e3, "ms CPU"))
+    server.close()
+    await store.close()
+    return found
+
+
+async def _turns(longest: list[float]) -> None:
+    cpu, wall = time.thread_time(), time.perf_counter()
+    while True:
+        await asyncio.sleep(0)
+        now, wall_now = time.thread_time(), time.perf_counter()
+        longest[0], longest[1] = max(longest[0], now - cpu), max(longest[1], wall_now - wall)
+        cpu, wall = now, wall_now
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.state_million")
+    parser.add_argument("--objects", type=int, default=OBJECTS)
+    parser.add_argument("--cache-bytes", type=int, default=LIMIT)
+    parser.add_argument("--file", type=Path, help="create the objects in this file, and end")
+    arguments = parser.parse_args()
+    if arguments.file is not None:
+        fill(arguments.file, _entries(arguments.objects), Bounds(0, arguments.objects))
+        return
+    with TemporaryDirectory() as folder:
+        if shutil.disk_usage(folder).free < arguments.objects * _BYTES_EACH * 2:
+            raise SystemExit(f"{folder} has too little space for {arguments.objects:,} objects")
+        path = Path(folder, "store.db")
+        # In another process, so that its memory does not count.
+        command = [
+            sys.executable,
+            "-m",
+            "bench.state_million",
+            "--objects",
+            str(arguments.objects),
+            "--file",
+            str(path),
+        ]
+        subprocess.run(command, check=True)
+        for figure in asyncio.run(_measured(path, arguments.cache_bytes)):
+            print(figure.line(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
