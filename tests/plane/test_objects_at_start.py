@@ -3,16 +3,20 @@
 import asyncio
 import json
 import ssl
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from tests.plane.test_plane import ask
 
 from setpoint.config.settings import Config
 from setpoint.objects.clock import ManualClock, SystemClock
+from setpoint.objects.errors import Forbidden
+from setpoint.objects.pem import certificates_in
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
-from setpoint.server.edge.certificates import Authority
+from setpoint.server.edge.certificates import Authority, CertificateError
 from setpoint.server.edge.tls import Certificates
 from setpoint.store.memory import MemoryStore
 
@@ -119,7 +123,43 @@ async def test_extension_servers_find_the_authority_of_client_certificates() -> 
             assert plane.authority is not None
             expected += plane.authority.decode()
             _, found = await ask(plane, "GET", path)
-            assert found["data"] == {"client-ca-file": expected}
+            assert found["data"]["client-ca-file"] == expected
+            names = {key: value for key, value in found["data"].items() if not key.endswith("-ca-file")}
+            assert names == {
+                "requestheader-allowed-names": '["front-proxy-client"]',
+                "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+                "requestheader-group-headers": '["X-Remote-Group"]',
+                "requestheader-uid-headers": '["X-Remote-Uid"]',
+                "requestheader-username-headers": '["X-Remote-User"]',
+            }
+            # Authorities of their own: the certificate of a user does not suffice to act as another user.
+            assert not set(certificates_in(found["data"]["requestheader-client-ca-file"])) & set(
+                certificates_in(expected)
+            )
+
+
+async def test_the_authority_of_forwarded_requests_is_kept_in_the_data_directory(tmp_path: Path) -> None:
+    path = f"{CONFIG_MAPS}/extension-apiserver-authentication"
+    published = []
+    for _ in range(2):
+        async with ControlPlane(system=False, data=tmp_path) as plane:
+            await plane.listen()
+            published.append((await ask(plane, "GET", path))[1]["data"]["requestheader-client-ca-file"])
+    assert published[0] == published[1]
+    file = tmp_path / "front-proxy.pem"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.write_text("damaged")
+    async with ControlPlane(system=False, data=tmp_path) as plane:
+        with pytest.raises(CertificateError, match="move the file away"):
+            await plane.listen()
+
+
+async def test_a_user_without_the_role_cannot_read_the_authorities() -> None:
+    async with ControlPlane(system=False) as plane:
+        await plane.listen()
+        client = plane.client(user="jane", groups=["system:authenticated"])
+        with pytest.raises(Forbidden):
+            await client.get("v1/ConfigMap", "extension-apiserver-authentication", "kube-system")
 
 
 async def test_components_report_their_health() -> None:

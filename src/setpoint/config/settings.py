@@ -180,7 +180,7 @@ class Webhooks(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
     services: Annotated[
         dict[str, str],
         Meta(
-            description="Addresses of the services that webhooks refer to: namespace/name to host:port.",
+            description="Addresses of the services of webhooks and APIServices: namespace/name to host:port.",
             extra={"flag": "--webhook-service", "metavar": "NAMESPACE/NAME=HOST:PORT"},
         ),
     ] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.plane.errors import PlaneError
 from setpoint.server.app import Server
-from setpoint.server.bootstrap.client_authority import publish_client_authority
+from setpoint.server.bootstrap.client_authority import publish_client_authority, publish_front_proxy
 from setpoint.server.bootstrap.kubernetes_service import address_of, advertise, withdraw
 from setpoint.server.bootstrap.system_objects import track_legacy_tokens
 from setpoint.server.edge.kubeconfig import KEPT, kubeconfig
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from setpoint.server.edge.certificates import Authority
+    from setpoint.server.edge.front_proxy import FrontProxy
     from setpoint.server.edge.identity import Identity
     from setpoint.server.edge.listener import Listener
     from setpoint.server.edge.tls import Certificates, Provided
@@ -47,6 +48,8 @@ class PlaneEndpoint:
         self._listener: Listener | None = None
         self._identity: Identity | None = None
         self._certificates: Identity | Provided | None = None
+        self._front_proxy: FrontProxy | None = None
+        server.services.front_proxy = self._front_proxy_pair
 
     async def listen(
         self, host: str, port: int, tls: "bool | Certificates", names: Sequence[str], *, advertised: bool
@@ -63,9 +66,22 @@ class PlaneEndpoint:
         shown = f"[{reachable}]" if ":" in reachable else reachable
         self.url = f"{'https' if tls else 'http'}://{shown}:{port}"
         certificates = self._certificates
-        if advertised and certificates is not None and certificates.client_authority:
-            await publish_client_authority(self._server.services, certificates.client_authority)
+        if advertised and certificates is not None:
+            if certificates.client_authority:
+                await publish_client_authority(self._server.services, certificates.client_authority)
+            await self._front_proxy_pair()
         return self.url
+
+    async def _front_proxy_pair(self) -> bytes:
+        """Returns the certificate and key that this server presents to extension API servers. At the first call, their
+        authority is published for those servers."""
+        if self._front_proxy is None:
+            from setpoint.server.edge.front_proxy import CLIENT, FrontProxy
+
+            # Other programs verify the certificate, with real clocks even if ours is simulated.
+            found = self._front_proxy = FrontProxy(SystemClock(), self._data)
+            await publish_front_proxy(self._server.services, found.authority, CLIENT)
+        return self._front_proxy.pair()
 
     async def _advertise(self, host: str, port: int) -> None:
         """Publishes the address in the `kubernetes` Endpoints, until the control plane ends."""

@@ -15,6 +15,7 @@ from setpoint.server.access.flowcontrol.gate_metrics import GateMetrics
 from setpoint.server.admission.chain import Chain
 from setpoint.server.admission.plugin_order import WEBHOOKS, plugins
 from setpoint.server.admission.policies.status import PolicyStatus
+from setpoint.server.aggregation.aggregation import Aggregation
 from setpoint.server.apiextensions.crd_lifecycle import Definitions
 from setpoint.server.bootstrap import system_objects
 from setpoint.server.bootstrap.api_services import APIServices
@@ -42,8 +43,8 @@ class Server:
     """An API server over a store. Call `start` once, then the server itself with each request.
 
     `admission` adds plugins, or replaces built-in ones of the same name. `conversions` maps the names of definitions to
-    functions that convert their objects. `resolver` resolves the services that webhooks refer to, and `observer`
-    receives every answered request.
+    functions that convert their objects. `resolver` resolves the services that webhooks and APIServices
+    refer to, and `observer` receives every answered request.
     """
 
     def __init__(
@@ -115,12 +116,15 @@ class Server:
         )
         enforced = "ResourceQuota" not in settings.disabled_plugins
         ledger = self.services.ledger = Ledger(self.services, enforced=enforced, counts_written=settings.counts_quotas)
-        self.services.reactions = (*self.services.reactions, ledger)
+        # The extension API servers; a server that makes no calls, or writes nothing, does not check them.
+        self._aggregation = Aggregation(self.services, checks=not offline)
+        self.services.reactions = (*self.services.reactions, ledger, self._aggregation)
         definitions.attach(self.services)
         authorization.attach(self.services)
         # Answers requests; a client in the same process calls it without the edge.
         self.pipeline = Pipeline(
             self.services,
+            self._aggregation,
             plain=serving.pages,
             observer=observer,
             auditor=access.auditor,
@@ -146,12 +150,14 @@ class Server:
             await self._gate.prepare()
             steps["priority-and-fairness-config-consumer"] = True
         await self.services.definitions.load()
+        await self._aggregation.start()
         steps["crd-informer-synced"] = True
 
     def close(self) -> None:
         """Stops the background work of the server."""
         if self._gate is not None:
             self._gate.close()
+        self._aggregation.close()
         self.services.close()
         if self._cache is not None:
             self._cache.detach()

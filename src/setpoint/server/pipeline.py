@@ -28,6 +28,8 @@ from setpoint.server.access.authorization.authorizer import MASTERS, refusal
 from setpoint.server.access.flowcontrol.gate import Gate
 from setpoint.server.access.flowcontrol.request_seats import ExemptSeat, OccupiedSeat
 from setpoint.server.access.past_access import authorize_past
+from setpoint.server.aggregation.aggregation import Aggregation
+from setpoint.server.aggregation.remote_paths import remote_version
 from setpoint.server.codec.compression import LEAST, compressed
 from setpoint.server.codec.negotiation import PLAIN, PROTOBUF, UNDEMANDING, negotiate
 from setpoint.server.codec.protobuf_form import ProtobufForm
@@ -74,6 +76,7 @@ class Pipeline:
     def __init__(
         self,
         services: Services,
+        aggregation: Aggregation,
         *,
         plain: Sequence[Plain] = (),
         observer: RequestObserver | None = None,
@@ -82,6 +85,7 @@ class Pipeline:
         read_only: str = "",
     ) -> None:
         self.services = services
+        self._aggregation = aggregation
         self._plain = plain
         self._observer = observer
         self._auditor = auditor
@@ -105,6 +109,8 @@ class Pipeline:
         context, epoch = self._context(request), authenticator.epoch
         info = context.info
         if info.verb != "get" or not info.name or info.subresource or not info.is_resource or info.group == OWN_GROUP:
+            return None
+        if context.registry.remote and info.group_version in context.registry.remote:
             return None
         try:
             user = await authenticator.authenticate(request, info)
@@ -252,7 +258,12 @@ class Pipeline:
 
     async def _answer(self, context: Context) -> Response:
         """Passes the request to its verb, or to the handlers of paths that are not resources."""
-        info = context.info
+        info, registry = context.info, context.registry
+        if registry.remote and (remote := remote_version(registry, info)) is not None:
+            # Most servers have no extension server.
+            from setpoint.server.aggregation.forwarding import forward
+
+            return await forward(self._aggregation, context, remote)
         if not info.is_resource:
             for plain in self._plain:
                 response = await plain.respond(context)

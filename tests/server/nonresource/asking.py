@@ -63,7 +63,10 @@ async def asking(readiness: Sequence[Check] = (), *, aggregated_discovery: bool 
         observer=metrics,
     )
     await server.start()
-    yield Asking(server)
+    try:
+        yield Asking(server)
+    finally:
+        server.close()
 
 
 def header(response: Response, name: str) -> str:

@@ -14,8 +14,9 @@ import pytest
 from tests.workload.app import PYTHON, App, app, condition_of
 from tests.workload.ide.editor import TOKEN, Editor, editor
 
+from setpoint.server.certificate_pair import load_pair
 from setpoint.server.edge.certificates import Authority
-from setpoint.server.edge.tls import load_pair, server_context
+from setpoint.server.edge.tls import server_context
 from setpoint.workload.ide import runner
 
 LAUNCH = "executable.usvc-dev.developer.microsoft.com/launch-configurations"

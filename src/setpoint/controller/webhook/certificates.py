@@ -13,8 +13,9 @@ from setpoint.client.client import Client
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import AlreadyExists, Conflict, NotFound
 from setpoint.objects.tree import Object
+from setpoint.server.certificate_pair import load_pair
 from setpoint.server.edge.certificates import RENEWAL, Authority, CertificateError, Pair
-from setpoint.server.edge.tls import load_pair, server_context
+from setpoint.server.edge.tls import server_context
 
 LOOK_SECONDS = 3600.0
 _AUTHORITY, _KEY, _BUNDLE = "ca.crt", "ca.key", "bundle.crt"

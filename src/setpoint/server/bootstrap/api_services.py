@@ -64,6 +64,27 @@ _BUILTIN: Final = {
 }
 
 
+# Groups without an APIService, which come first.
+_FIRST_GROUPS = frozenset(("", GROUP))
+_FIRST = _Priority(1 << 31, 15)
+
+
+def group_priority(gv: GroupVersion) -> int:
+    """Returns the priority of the group of a version that this server serves."""
+    return _local_priority(gv).group
+
+
+def local_version_priority(gv: GroupVersion) -> int:
+    """Returns the priority, in its group, of a version that this server serves."""
+    return _local_priority(gv).version
+
+
+def _local_priority(gv: GroupVersion) -> _Priority:
+    if gv.group in _FIRST_GROUPS:
+        return _FIRST
+    return _BUILTIN.get(str(gv), _CUSTOM)
+
+
 class APIServices:
     """A reaction to writes of definitions and of APIServices, once `register` was called."""
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from setpoint.objects.clock import Clock
 from setpoint.server import secret_files
+from setpoint.server.certificate_pair import load_pair
 from setpoint.server.edge.certificates import KUBERNETES_NAMES, Authority, CertificateError, Pair
-from setpoint.server.edge.tls import load_pair, server_context
+from setpoint.server.edge.tls import server_context
 from setpoint.store.files import make_directory
 
 _AUTHORITY = "authority.pem"
@@ -30,12 +31,12 @@ def token(directory: Path | None) -> str:
     return secret_files.write_once(directory / "admin.token", made.encode()).decode("ascii", "replace").strip() or made
 
 
-def kept_authority(directory: Path, now: datetime) -> Authority:
-    """Returns the authority stored in a directory. Raises OSError, or CertificateError if the authority is invalid or
-    expired."""
-    path = directory / _AUTHORITY
+def kept_authority(directory: Path, now: datetime, file: str = _AUTHORITY) -> Authority:
+    """Returns the authority stored in a file of a directory. Raises OSError, or CertificateError if the authority is
+    invalid or expired."""
+    path = directory / file
     try:
-        authority = Authority(_parted(path.read_bytes()))
+        authority = Authority(parted(path.read_bytes()))
     except CertificateError as error:
         raise CertificateError(f"{path}: {error}; move the file away to create a new authority") from error
     if authority.expires <= now:
@@ -87,7 +88,7 @@ class Identity:
             return Authority.create(now)
         path = self._directory / _AUTHORITY
         if not path.exists():
-            secret_files.write_once(path, _joined(Authority.create(now).pair))
+            secret_files.write_once(path, joined(Authority.create(now).pair))
         authority = kept_authority(self._directory, now)
         public = self._directory / "ca.crt"
         if not public.exists() or public.read_bytes() != authority.pair.certificate:
@@ -96,7 +97,7 @@ class Identity:
 
     def _find_serving(self) -> Pair:
         if self._directory is not None and (path := self._directory / "server.pem").exists():
-            pair = _parted(path.read_bytes())
+            pair = parted(path.read_bytes())
             if self.authority.still_serves(pair, self._names, self._clock.now()):
                 return pair
         return self._issue()
@@ -104,21 +105,23 @@ class Identity:
     def _issue(self) -> Pair:
         pair = self.authority.issue_server(self._names, self._clock.now())
         if self._directory is not None:
-            secret_files.write(self._directory / "server.pem", _joined(pair))
+            secret_files.write(self._directory / "server.pem", joined(pair))
         return pair
 
     def _load(self) -> None:
-        load_pair(self.context, _joined(self._serving))
+        load_pair(self.context, joined(self._serving))
 
 
 def _prepare(directory: Path) -> None:
     make_directory(directory)
 
 
-def _joined(pair: Pair) -> bytes:
+def joined(pair: Pair) -> bytes:
+    """Returns the content of a file with a certificate and its key."""
     return pair.certificate + pair.key
 
 
-def _parted(data: bytes) -> Pair:
+def parted(data: bytes) -> Pair:
+    """Returns the certificate and the key of a file."""
     certificate, end, key = data.partition(_END)
     return Pair(certificate + end, key)

@@ -1,8 +1,6 @@
 """The TLS settings of the edge, and serving with certificates that an external tool provides."""
 
-import os
 import ssl
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,18 +29,6 @@ def server_context(client_authorities: str = "") -> ssl.SSLContext:
         context.load_verify_locations(cadata=client_authorities)
         announce_authorities(context, client_authorities)
     return context
-
-
-def load_pair(context: ssl.SSLContext, pair: bytes) -> None:
-    """Loads a certificate and its key, both PEM, into a context; later connections use them."""
-    # The context reads certificates from files only.
-    descriptor, path = tempfile.mkstemp(prefix="setpoint-", suffix=".pem")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(pair)
-        context.load_cert_chain(path)
-    finally:
-        os.unlink(path)
 
 
 class Provided:

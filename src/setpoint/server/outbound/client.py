@@ -1,4 +1,4 @@
-"""The HTTP client of the server for admission webhooks, conversion webhooks and token issuers.
+"""The HTTP client of the server for webhooks, token issuers and extension API servers.
 
 The client uses the connections of `client/http` and reports errors in the wording of Go's client, which users search
 for. The timeout of a call covers name lookup, connection, TLS handshake and response, measured by the server's clock.
@@ -7,7 +7,7 @@ Connections are reused. Redirects are not followed, and responses are limited in
 
 import asyncio
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +17,7 @@ from setpoint.client.http.connection import Broken, HttpConnection
 from setpoint.client.http.pool import Pool
 from setpoint.client.transport import Answer
 from setpoint.objects.clock import Clock
+from setpoint.server.certificate_pair import load_pair
 from setpoint.server.outbound import failure
 from setpoint.server.outbound.call_metrics import CallMetrics
 
@@ -47,6 +48,18 @@ class OutboundTarget(NamedTuple):
     # PEM; empty: the authorities that the system trusts.
     authorities: bytes = b""
     address: tuple[str, int] | None = None
+    # True if the certificate of the server is not verified.
+    is_insecure: bool = False
+    # The certificate of this client and its key, PEM; empty for a client without a certificate.
+    pair: bytes = b""
+
+
+class _Trust(NamedTuple):
+    """The properties of a TLS context."""
+
+    authorities: bytes
+    is_insecure: bool = False
+    pair: bytes = b""
 
 
 class _Target(NamedTuple):
@@ -55,7 +68,31 @@ class _Target(NamedTuple):
     host: str
     port: int
     server_name: str
-    authorities: bytes | None
+    trust: _Trust | None
+
+
+class OpenAnswer:
+    """An answer whose body is read while the body arrives. Call `close` at the end, in every case."""
+
+    def __init__(self, pool: Pool[_Target], target: _Target, connection: HttpConnection, answer: Answer) -> None:
+        self.status, self.headers = answer.status, answer.headers
+        self._body = answer.body
+        self._pool, self._target = pool, target
+        self._connection: HttpConnection | None = connection
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yields the body. Raises Broken."""
+        if self._body:
+            yield self._body
+        elif self._connection is not None:
+            async for piece in self._connection.pieces():
+                yield piece
+
+    def close(self) -> None:
+        """Returns the connection to the pool, or closes the connection if the body was not read to its end."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._pool.release(self._target, connection)
 
 
 async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
@@ -72,6 +109,8 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
         if not task.done():
             task.cancel()
             await asyncio.wait((task,))
+        if not task.cancelled():
+            task.exception()  # of work that failed while the caller was cancelled: asyncio would report an unread one
 
 
 class Client:
@@ -86,7 +125,7 @@ class Client:
         self._body_bytes = body_bytes
         self._offline = offline
         self._pool: Pool[_Target] = Pool(clock.monotonic, max_idle=_IDLE_CONNECTIONS)
-        self._contexts: dict[bytes, ssl.SSLContext] = {}
+        self._contexts: dict[_Trust, ssl.SSLContext] = {}
 
     async def post(self, endpoint: OutboundTarget, body: bytes, *, timeout: float, query: str = "") -> Answer:
         """Sends JSON and returns the response with any status. Raises CallFailed or AuthoritiesError."""
@@ -132,14 +171,40 @@ class Client:
         """Closes all connections, which aborts pending calls. Later calls fail."""
         self._pool.close()
 
-    def context(self, authorities: bytes) -> ssl.SSLContext:
-        """Returns the TLS context that trusts the authorities of a bundle. Raises AuthoritiesError."""
-        found = self._contexts.get(authorities)
+    async def open(
+        self, method: str, endpoint: OutboundTarget, target: str, headers: str, body: bytes, *, timeout: float
+    ) -> OpenAnswer:
+        """Sends a request for `target`, a path with a query, and returns the answer after its head; the timeout ends
+        there. `headers` are complete lines. Raises CallFailed, whose message has no URL, or AuthoritiesError."""
+        split = urlsplit(endpoint.url)
+        length = f"Content-Length: {len(body)}\r\n" if body or method not in ("GET", "DELETE") else ""
+        head = f"{method} {target} HTTP/1.1\r\nHost: {split.netloc}\r\n{headers}{length}\r\n"
+        place = _target(endpoint, split.scheme == "https", split.hostname or "", split.port)
+        code, started = 0, self._clock.monotonic()
+        sending = self._pool.send(
+            place, head.encode() + body, lambda: self._open(place), may_repeat=method == "GET", stream=True
+        )
+        try:
+            connection, answer = await within(self._clock, timeout, sending)
+            code = answer.status
+        except TimeoutError:
+            raise failure.CallFailed(failure.DEADLINE) from None
+        except _NoConnection as none:
+            raise failure.CallFailed(str(none)) from None
+        except Broken as broken:
+            raise failure.CallFailed(failure.of_exchange(broken, self._body_bytes)) from None
+        finally:
+            self._metrics.record(method, split.netloc, code, self._clock.monotonic() - started)
+        return OpenAnswer(self._pool, place, connection, answer)
+
+    def context(self, trust: _Trust) -> ssl.SSLContext:
+        """Returns the TLS context with these properties. Raises AuthoritiesError."""
+        found = self._contexts.get(trust)
         if found is None:
-            found = _context(authorities)
+            found = _context(trust)
             if len(self._contexts) >= _CONTEXTS:
                 del self._contexts[next(iter(self._contexts))]
-            self._contexts[authorities] = found
+            self._contexts[trust] = found
         return found
 
     async def exchange(self, target: _Target, request: bytes, on: Callable[[HttpConnection], None]) -> Answer:
@@ -153,7 +218,7 @@ class Client:
             raise _NoConnection("the server is stopping")
         if self._offline:
             raise _NoConnection(f"this server makes no calls: {self._offline}")
-        context = None if target.authorities is None else await self._context_of(target.authorities)
+        context = None if target.trust is None else await self._context_of(target.trust)
         loop = asyncio.get_running_loop()
         first: str | None = None
         for host in await _addresses(loop, target):
@@ -174,11 +239,11 @@ class Client:
             return connection
         raise _NoConnection(first or "no such host")
 
-    async def _context_of(self, authorities: bytes) -> ssl.SSLContext:
-        if not authorities and authorities not in self._contexts:
+    async def _context_of(self, trust: _Trust) -> ssl.SSLContext:
+        if not trust.authorities and not trust.is_insecure and trust not in self._contexts:
             # Loading the system's authorities is slow.
-            await asyncio.to_thread(self.context, authorities)
-        return self.context(authorities)
+            await asyncio.to_thread(self.context, trust)
+        return self.context(trust)
 
 
 class _Call:
@@ -186,8 +251,7 @@ class _Call:
 
     def __init__(self, client: Client, endpoint: OutboundTarget, secure: bool, host: str, port: int | None) -> None:
         self._client = client
-        address = endpoint.address or (host, port or (443 if secure else 80))
-        self._target = _Target(*address, host, endpoint.authorities if secure else None)
+        self._target = _target(endpoint, secure, host, port)
         self._connection: HttpConnection | None = None
 
     @property
@@ -202,6 +266,12 @@ class _Call:
         self._connection = connection
 
 
+def _target(endpoint: OutboundTarget, secure: bool, host: str, port: int | None) -> _Target:
+    address = endpoint.address or (host, port or (443 if secure else 80))
+    trust = _Trust(endpoint.authorities, endpoint.is_insecure, endpoint.pair) if secure else None
+    return _Target(*address, host, trust)
+
+
 async def _addresses(loop: asyncio.AbstractEventLoop, target: _Target) -> list[str]:
     """Returns the IP addresses of a host. Raises _NoConnection."""
     with suppress(ValueError):
@@ -213,12 +283,19 @@ async def _addresses(loop: asyncio.AbstractEventLoop, target: _Target) -> list[s
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-def _context(authorities: bytes) -> ssl.SSLContext:
+def _context(trust: _Trust) -> ssl.SSLContext:
+    authorities = trust.authorities
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     # Trusts certificates in the bundle regardless of their issuer, because most webhooks are self-signed.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    if trust.pair:
+        load_pair(context, trust.pair)
+    if trust.is_insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
     if not authorities:
         context.load_default_certs()
         return context

@@ -1,4 +1,4 @@
-"""Resolves the services that webhooks refer to.
+"""Resolves the services that webhooks and APIServices refer to.
 
 Setpoint has no cluster network: the `service` in a clientConfig resolves by this map. The map is filled at startup and
 can change at any time, for example by a program that runs the services as workloads.

@@ -11,6 +11,7 @@ from typing import Any
 
 from setpoint.objects.gvk import GroupResource, GroupVersion, GroupVersionKind, version_priority
 from setpoint.schema.crd.definition import CustomResourceDefinition
+from setpoint.server.registry.remote_version import RemoteVersions
 from setpoint.server.registry.resource import Resource
 
 # The key of the restricted registry among the documents.
@@ -33,6 +34,8 @@ class Registry:
         self.builtin = builtin
         # The registry with all resources, of which this one may be a part.
         self.whole = self
+        # The versions whose requests are forwarded to other API servers.
+        self.remote: RemoteVersions = {}
         # All definitions by name, established or not.
         self.definitions = definitions or {}
         # A cache for documents that are computed from this registry.
@@ -60,7 +63,7 @@ class Registry:
         else:
             definitions[name] = definition
         made.definitions = definitions
-        made.documents, made.routes = {}, {}
+        made.documents, made.routes, made.remote = {}, {}, self.remote
         made._custom = self._custom.copy()
         for resource in before:
             made._custom.pop(_place(resource), None)
@@ -68,12 +71,20 @@ class Registry:
             made._custom[_place(resource)] = resource
         return made
 
+    def with_remote(self, versions: RemoteVersions) -> "Registry":
+        """Returns the registry with the same resources and these remote versions."""
+        made = Registry.__new__(Registry)
+        made.whole = made
+        made.builtin, made._builtin, made._custom = self.builtin, self._builtin, self._custom
+        made.definitions, made.documents, made.routes, made.remote = self.definitions, {}, {}, versions
+        return made
+
     def shown(self, shows: Callable[[Resource], bool]) -> "Registry":
         """Returns the registry of the resources for which `shows` returns True; the same one for every call."""
         found: Registry | None = self.documents.get(_SHOWN)
         if found is None:
             found = Registry([each for each in self.builtin if shows(each)], list(filter(shows, self.custom)))
-            found.definitions, found.whole = self.definitions, self
+            found.definitions, found.remote, found.whole = self.definitions, self.remote, self
             self.documents[_SHOWN] = found
         return found
 

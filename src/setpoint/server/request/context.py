@@ -91,7 +91,7 @@ class Services:
     components: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict, repr=False)
     # The range of the addresses of Services.
     service_cidr: str = SERVICE_CIDR
-    # Resolves the services that webhooks refer to.
+    # Resolves the services that webhooks and APIServices refer to.
     resolver: ServiceResolver = field(default_factory=ServiceResolver, repr=False)
     # The agents of nodes, which have the logs, processes and usage of pods.
     nodes: NodeAgents = field(default_factory=NodeAgents, repr=False)
@@ -115,6 +115,8 @@ class Services:
     offline: str = ""
     # Returns True for the resources that other processes can use; None if all.
     shows: Callable[[Resource], bool] | None = field(default=None, repr=False)
+    # Returns the certificate and the key, PEM, by which extension API servers recognize this server; None without one.
+    front_proxy: Callable[[], Awaitable[bytes]] | None = field(default=None, repr=False)
     # The priority of requests over the reconciles of controllers in this process; None in virtual time.
     priority: RequestPriority | None = field(init=False, repr=False)
     views: Views = field(init=False, repr=False)
@@ -173,17 +175,18 @@ class Services:
         metrics = CallMetrics()
         self.measured.append(metrics)
         client = Client(self.clock, offline=self.offline, metrics=metrics)
-        return WebhookClient(client, self.resolver, self._explain_service)
+        return WebhookClient(client, self.resolver, self.explain_service)
 
-    async def _explain_service(self, namespace: str, name: str) -> str:
-        """Returns the reason for which a stored Service has no address: its pods are not reachable. Empty otherwise."""
+    async def explain_service(self, namespace: str, name: str, program: str = "webhook") -> str:
+        """Returns the reason for which a stored Service has no address: its pods are not reachable. Empty otherwise.
+        `program` is the kind of program behind the Service."""
         reason, services = self.nodes.unreachable(), self.registry.resource("", "v1", "services")
         if not reason or services is None or await self.store.get(services.storage.key(namespace, name)) is None:
             return ""
         place = f"{namespace}/{name}"
         return (
-            f'service "{name}" has no address: {reason}. Run the webhook as a process, and redirect the service with '
-            f"--webhook-service {place}=HOST:PORT"
+            f'service "{name}" has no address: {reason}. Run the {program} as a process, and redirect the service '
+            f"with --webhook-service {place}=HOST:PORT"
         )
 
     @cached_property

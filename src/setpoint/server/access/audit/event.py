@@ -58,7 +58,7 @@ class Record:
     def note_answer(self, context: Context, response: Response) -> None:
         """Records the request and response bodies, as far as the audit level allows, and the response status."""
         info, event, rank = context.info, self.event, RANK[self.decision.level]
-        kind, proxied = secret_kind(info), is_proxied(info)
+        kind, proxied = secret_kind(info), is_proxied(info) or info.group_version in context.registry.remote
         if info.is_resource and context.request.body:
             if info.verb in ("create", "update"):
                 self._note_names(context)

@@ -44,6 +44,13 @@ def group_discovery_list(registry: Registry, *, core: bool) -> Object:
 
 
 def _version(registry: Registry, gv: GroupVersion) -> Object:
+    remote = registry.remote.get(gv)
+    if remote is not None:
+        found = remote.documents
+        shown = (
+            {"version": gv.version, "resources": list(found.resources)} if found.resources else {"version": gv.version}
+        )
+        return {**shown, "freshness": "Current" if found.is_fresh else "Stale"}
     resources = [_resource(registry, resource) for resource in registry.group_versions[gv]]
     return {"version": gv.version, "resources": resources, "freshness": "Current"}
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from setpoint.objects.gvk import GroupResource, GroupVersion, version_priority
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.conditions import TERMINATING
+from setpoint.server.publish.discovery.remote_groups import with_remote
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import Resource, Subresource
 
@@ -36,7 +37,7 @@ def groups(registry: Registry) -> Mapping[str, Sequence[GroupVersion]]:
     for versions in found.values():
         # Built-in versions keep the order of the registry, which does not depend on their names.
         versions.sort(key=lambda gv: (0,) if gv in builtin else (1, *version_priority(gv.version)))
-    return found
+    return with_remote(found, registry.remote) if registry.remote else found
 
 
 def is_builtin_group(registry: Registry, name: str) -> bool:

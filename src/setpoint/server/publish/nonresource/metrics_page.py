@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from setpoint.objects import conditions, meta
+from setpoint.objects import meta
 from setpoint.objects.metrics import CONTENT_TYPE, Histogram, MetricFamily, exposition
-from setpoint.objects.tree import Object
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.message import Response, Sink, Stream
 from setpoint.server.publish.nonresource.process import process_families
 from setpoint.server.publish.read_only import check_method
+from setpoint.server.registry.kinds.apiregistration.apiservice import is_available
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import ALL_VERBS, Resource
 from setpoint.server.request.context import Context
@@ -307,12 +307,7 @@ async def _unavailable(context: Context) -> list[tuple[dict[str, str], float]]:
         return []
     page = await context.services.store.range(resource.storage.prefix)
     trees = [resource.item(item) for item in page.items]
-    return [({"name": meta.name(tree)}, float(not _is_available(tree))) for tree in trees]
-
-
-def _is_available(tree: Object) -> bool:
-    found = conditions.find((tree.get("status") or {}).get("conditions") or [], "Available")
-    return found is not None and found.get("status") == "True"
+    return [({"name": meta.name(tree)}, float(not is_available(tree))) for tree in trees]
 
 
 def _together(tallies: Sequence[_Tally], *, own: bool = False) -> Histogram:

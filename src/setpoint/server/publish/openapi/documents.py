@@ -116,6 +116,10 @@ class OpenAPI:
     def _index(self, context: Context) -> Response:
         hashes = self.hashes(context.registry)
         paths = {path: {"serverRelativeURL": _address(path, found)} for path, found in hashes.items()}
+        for gv, remote in context.registry.remote.items():
+            paths.pop(root_path(gv), None)
+            if remote.documents.openapi_url:
+                paths[root_path(gv)] = {"serverRelativeURL": remote.documents.openapi_url}
         body = _encode({"paths": paths})
         etag = _etag(digest(body))
         headers = [("ETag", etag)]

@@ -30,6 +30,11 @@ def _available(tree: Object, _now: datetime) -> str:
     return status if status == "True" else f"{status} ({found.get('reason') or ''})"
 
 
+def is_available(tree: Object) -> bool:
+    """Returns True if the condition Available of an APIService is true."""
+    return conditions.is_true(lookup(tree, "status", "conditions") or [], "Available")
+
+
 class APIServiceStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     status_writes_metadata = False
