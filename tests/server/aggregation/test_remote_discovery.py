@@ -131,6 +131,56 @@ async def test_openapi_lists_the_document_of_the_extension_server() -> None:
         assert extension.received[-1].query == "hash=AB"
 
 
+SWAGGER: Object = {
+    "swagger": "2.0",
+    "paths": {
+        f"{ROOT}/notes": {
+            "get": {
+                "description": "list notes",
+                "operationId": "listNotes",
+                "tags": ["notes"],
+                "produces": ["application/json"],
+                "parameters": [{"$ref": "#/parameters/size"}],
+                "responses": {"200": {"description": "OK", "schema": {"$ref": "#/definitions/dev.Note"}}},
+            }
+        },
+        "/apis/apps/v1/wrong": {"get": {"description": "of another version"}},
+    },
+    "definitions": {
+        "dev.Note": {"type": "object", "properties": {"part": {"$ref": "#/definitions/dev.Part"}}},
+        "dev.Part": {"type": "object", "properties": {"whole": {"$ref": "#/definitions/dev.Note"}}},
+        "dev.Unused": {"type": "object"},
+    },
+    "parameters": {"size": {"name": "size", "in": "query", "type": "integer"}},
+}
+
+
+async def test_openapi_version_2_contains_the_paths_of_the_extension_server() -> None:
+    async with extended() as (plane, extension):
+
+        async def declare(document: bytes) -> None:
+            extension.pages["/openapi/v2"] = (200, "application/json", document)
+            await ask(plane, "DELETE", API_SERVICE)
+            await ask(plane, "POST", API_SERVICES, api_service())
+            await until(has_reason("Passed"), plane)
+
+        _, before = await ask(plane, "GET", "/openapi/v2")
+        await declare(json.dumps(SWAGGER).encode())
+        _, found = await ask(plane, "GET", "/openapi/v2")
+        assert set(found["paths"]) - set(before["paths"]) == {f"{ROOT}/notes"}
+        assert set(found["definitions"]) - set(before["definitions"]) == {"dev.Note", "dev.Part"}
+        assert set(found["parameters"]) - set(before["parameters"]) == {"size"}
+        protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+        response = await respond(plane, "GET", "/openapi/v2", None, accept=protobuf)
+        assert isinstance(response.body, bytes)
+        assert b"listNotes" in response.body
+        # A document of an unexpected form has no effect on the others.
+        for damaged in (b'{"paths": 5}', b"[" * 100_000, json.dumps({"paths": {f"{ROOT}/a": {"get": 1}}}).encode()):
+            await declare(damaged)
+            response = await respond(plane, "GET", "/openapi/v2", None, accept=protobuf)
+            assert response.status == 200
+
+
 async def test_a_built_in_version_is_never_forwarded() -> None:
     async with extended() as (plane, extension):
         _, own = await ask(plane, "GET", f"{API_SERVICES}/v1.apps")

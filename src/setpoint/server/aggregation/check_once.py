@@ -9,6 +9,7 @@ from setpoint.server.aggregation.availability import TIMEOUT_SECONDS, check
 from setpoint.server.aggregation.followed_version import FollowedVersion
 from setpoint.server.aggregation.remote_client import RemoteClient, TooLargeError
 from setpoint.server.aggregation.remote_documents import DocumentError, read_documents
+from setpoint.server.aggregation.remote_swagger import read_swagger
 from setpoint.server.outbound.client import AuthoritiesError
 from setpoint.server.outbound.failure import CallFailed
 from setpoint.server.outbound.service_resolver import ServiceError
@@ -30,6 +31,11 @@ async def check_once(
         documents = followed.documents._replace(is_fresh=False)
         with suppress(*_FAILURES):
             documents = await read_documents(client, server, declared.gv, verdict.resource_list, TIMEOUT_SECONDS)
+            documents = documents._replace(swagger=followed.documents.swagger)
+            swagger = await read_swagger(
+                services, client, server, declared.gv, followed.documents.swagger, TIMEOUT_SECONDS
+            )
+            documents = documents._replace(swagger=swagger)
     if server == followed.declared.version.server:
         followed.documents = documents
         publish()

@@ -42,13 +42,16 @@ class RemoteClient:
         endpoint = OutboundTarget(url, server.authorities, address, server.is_insecure, pair)
         return await self._client.open(method, endpoint, target, lines, body, timeout=timeout)
 
-    async def read(self, server: RemoteServer, path: str, accept: str, timeout: float) -> tuple[OpenAnswer, bytes]:
-        """Returns the answer to a GET of the server itself, and its body. Raises as `open` does, Broken, TooLargeError
-        and, if the body does not arrive in time, TimeoutError."""
-        return await within(self._services.clock, timeout, self._read(server, path, accept, timeout))
+    async def read(
+        self, server: RemoteServer, path: str, accept: str, timeout: float, etag: str = ""
+    ) -> tuple[OpenAnswer, bytes]:
+        """Returns the answer to a GET of the server itself, and its body. `etag` is that of a known document. Raises as
+        `open` does, Broken, TooLargeError and, if the body does not arrive in time, TimeoutError."""
+        headers = f"Accept: {accept}\r\n" + (f"If-None-Match: {etag}\r\n" if etag else "")
+        return await within(self._services.clock, timeout, self._read(server, path, headers, timeout))
 
-    async def _read(self, server: RemoteServer, path: str, accept: str, timeout: float) -> tuple[OpenAnswer, bytes]:
-        answer = await self.open(server, "GET", path, AGGREGATOR, f"Accept: {accept}\r\n", b"", timeout)
+    async def _read(self, server: RemoteServer, path: str, headers: str, timeout: float) -> tuple[OpenAnswer, bytes]:
+        answer = await self.open(server, "GET", path, AGGREGATOR, headers, b"", timeout)
         try:
             body = bytearray()
             async for piece in answer.pieces():

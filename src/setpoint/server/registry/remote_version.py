@@ -23,6 +23,17 @@ class RemoteServer(NamedTuple):
         return f"{self.name}.{self.namespace}.svc"
 
 
+class RemoteSwagger(NamedTuple):
+    """The part of an OpenAPI document of version 2 that describes a version."""
+
+    paths: Object
+    definitions: Object
+    parameters: Object
+    # The hash and the ETag of the document.
+    digest: str
+    etag: str
+
+
 class RemoteDocuments(NamedTuple):
     """The published documents of a version, as far as the remote server provided them."""
 
@@ -32,6 +43,8 @@ class RemoteDocuments(NamedTuple):
     is_fresh: bool = False
     # The relative URL of the OpenAPI document of version 3; empty without such a document.
     openapi_url: str = ""
+    # None without a document of version 2.
+    swagger: RemoteSwagger | None = None
 
 
 class RemoteVersion(NamedTuple):

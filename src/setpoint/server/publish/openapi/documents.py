@@ -8,6 +8,7 @@ imported with the first one.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from email.utils import format_datetime
 from functools import partial
@@ -18,12 +19,14 @@ import msgspec
 
 from setpoint.objects.errors import NotAcceptable
 from setpoint.objects.gvk import GroupVersion
+from setpoint.objects.tree import Object
 from setpoint.schema.builtin import RELEASE
 from setpoint.server.codec.negotiation import clauses
 from setpoint.server.message import Response
 from setpoint.server.publish.openapi.definition_names import root_path
 from setpoint.server.publish.read_only import check_method, digest, is_not_modified
 from setpoint.server.registry.registry import Registry
+from setpoint.server.registry.remote_version import RemoteSwagger
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.version import VERSION
@@ -61,6 +64,7 @@ class _Form(NamedTuple):
     """One of the encodings of version 2."""
 
     fragment: "Callable[[Sequence[Resource]], Fragment]"
+    parts: "Callable[[Object, Object, Object], Fragment]"
     document: "Callable[[Sequence[Fragment]], bytes]"
 
 
@@ -159,7 +163,8 @@ class OpenAPI:
     async def _version_2(self, context: Context) -> Response:
         media_type = _negotiated(context, _V2_TYPES)
         registry = context.registry
-        etag = _etag(digest(media_type.encode() + self._hash(list(registry)).encode()))
+        remote = "".join(swagger.digest for swagger in _remote(registry))
+        etag = _etag(digest(f"{media_type}{self._hash(list(registry))}{remote}".encode()))
         headers = [("ETag", etag), ("Vary", "Accept-Encoding, Accept")]
         if is_not_modified(context, etag):
             return Response(304, "", b"", headers)
@@ -182,15 +187,25 @@ class OpenAPI:
             if fragment is None:
                 fragment = known[resource] = form.fragment([resource])
             fragments.append(fragment)
+        for swagger in _remote(registry):
+            # An extension server wrote the document; the document of all others must not fail because of its content.
+            with suppress(AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError):
+                fragments.append(form.parts(swagger.paths, swagger.definitions, swagger.parameters))
         return form.document(fragments)
+
+
+def _remote(registry: Registry) -> list[RemoteSwagger]:
+    """Returns the documents of extension API servers."""
+    found = (version.documents.swagger for version in registry.remote.values())
+    return [swagger for swagger in found if swagger is not None]
 
 
 def _form(media_type: str) -> _Form:
     from setpoint.server.publish.openapi import v2
 
     if media_type == _JSON:
-        return _Form(v2.json_fragment, v2.json_document)
-    return _Form(v2.protobuf_fragment, v2.protobuf_document)
+        return _Form(v2.json_fragment, v2.json_parts, v2.json_document)
+    return _Form(v2.protobuf_fragment, v2.protobuf_parts, v2.protobuf_document)
 
 
 def _make(registry: Registry, path: str, media_type: str) -> bytes:

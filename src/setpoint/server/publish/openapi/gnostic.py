@@ -53,19 +53,19 @@ def security(definitions: Mapping[str, Object]) -> bytes:
 
 
 def _operation(operation: Object) -> bytes:
-    found = [text(1, tag) for tag in operation["tags"]]
-    found += [text(3, operation["description"]), text(5, operation["operationId"])]
-    found += [text(6, media_type) for media_type in operation["produces"]]
+    found = [text(1, tag) for tag in operation.get("tags", ())]
+    found += [text(3, operation.get("description", "")), text(5, operation.get("operationId", ""))]
+    found += [text(6, media_type) for media_type in operation.get("produces", ())]
     found += [text(7, media_type) for media_type in operation.get("consumes", ())]
     found += [message(8, _parameter(parameter)) for parameter in operation.get("parameters", ())]
     responses = (_response(code, response) for code, response in operation["responses"].items())
     found.append(message(9, b"".join(responses)))
-    found += [text(10, scheme) for scheme in operation["schemes"]]
+    found += [text(10, scheme) for scheme in operation.get("schemes", ())]
     return b"".join(found) + extensions(13, operation)
 
 
 def _response(code: str, response: Object) -> bytes:
-    content = text(1, response["description"])
+    content = text(1, response.get("description", ""))
     if "schema" in response:
         content += message(2, message(1, _schema(response["schema"])))
     return message(1, text(1, code) + message(2, message(1, content)))
@@ -88,9 +88,9 @@ def _own_parameter(parameter: Object) -> bytes:
     head = boolean(1, required) + text(2, place) + text(3, description) + text(4, name)
     unique = parameter.get("uniqueItems", False)
     if place == "path":
-        content = message(4, head + text(5, parameter["type"]) + boolean(19, unique))
+        content = message(4, head + text(5, parameter.get("type", "")) + boolean(19, unique))
     else:
-        content = message(3, head + text(6, parameter["type"]) + boolean(20, unique))
+        content = message(3, head + text(6, parameter.get("type", "")) + boolean(20, unique))
     return message(2, content)
 
 

@@ -53,12 +53,21 @@ class Fragment(NamedTuple):
 def json_fragment(resources: Sequence[Resource]) -> Fragment:
     """Returns the fragment of some resources in JSON. That of the built-in resources includes the paths that are not
     resources, and all definitions that operations refer to."""
-    return Fragment(*(_members(part) for part in _parts(resources)))
+    return json_parts(*_parts(resources))
+
+
+def json_parts(paths: Object, definitions: Object, parameters: Object) -> Fragment:
+    """Returns the fragment of these paths, definitions and parameters in JSON."""
+    return Fragment(_members(paths), _members(definitions), _members(parameters))
 
 
 def protobuf_fragment(resources: Sequence[Resource]) -> Fragment:
     """Returns the fragment of some resources in protobuf."""
-    paths, definitions, parameters = _parts(resources)
+    return protobuf_parts(*_parts(resources))
+
+
+def protobuf_parts(paths: Object, definitions: Object, parameters: Object) -> Fragment:
+    """Returns the fragment of these paths, definitions and parameters in protobuf."""
     return Fragment(
         {name: gnostic.named_path(name, path) for name, path in paths.items()},
         {name: gnostic.named_schema(name, schema) for name, schema in definitions.items()},
