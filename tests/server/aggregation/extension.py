@@ -11,7 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
 
 from tests.server.outbound.peer import authority
+from websockets.utils import accept_key
 
+from setpoint.client.http.frames import SERVER, Frames
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.server.message import Request, Response
@@ -117,6 +119,9 @@ class ExtensionServer:
                 self.received.append(request)
                 if self.holds is not None and not path.startswith("/openapi") and path not in ("/apis", ROOT):
                     await self.holds.wait()
+                if "upgrade" in headers:
+                    await _echo(reader, writer, headers)
+                    return
                 if "watch=" in query:
                     await self._watch(writer)
                 else:
@@ -177,6 +182,29 @@ class ExtensionServer:
             case "GET", path if name in self.notes:
                 return self.notes[name]
         return None
+
+
+async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, headers: dict[str, list[str]]) -> None:
+    """Accepts a WebSocket with the last protocol of the client, and returns its messages in capitals."""
+    protocols = headers.get("sec-websocket-protocol", [""])[0].split(", ")
+    if protocols == [""]:
+        writer.write(_response(400, b"name a protocol", "text/plain"))
+        return
+    accepted = accept_key(headers["sec-websocket-key"][0])
+    lines = (
+        "HTTP/1.1 101 Switching Protocols",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        f"Sec-WebSocket-Accept: {accepted}",
+        f"Sec-WebSocket-Protocol: {protocols[-1]}",
+    )
+    writer.write("\r\n".join((*lines, "", "")).encode())
+    frames = Frames(SERVER, 1 << 20)
+    while not frames.has_ended and (data := await reader.read(1 << 16)):
+        for message in frames.receive(data):
+            frames.binary(message.upper())
+        writer.write(frames.output())
+    writer.close()
 
 
 def _response(status: int, body: bytes, kind: str) -> bytes:

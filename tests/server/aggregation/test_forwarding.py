@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 
 import pytest
 from tests.server.aggregation.extended_plane import extended
@@ -16,12 +17,13 @@ from tests.server.aggregation.extension import (
     until,
 )
 
-from setpoint.client.transport import Call
+from setpoint.client.transport import Call, Refused
 from setpoint.objects.errors import BadRequest
 from setpoint.server.access.audit.auditor import Auditor
 from setpoint.server.access.audit.memory_log import Collected
 from setpoint.server.access.audit.policy import everything
 from setpoint.server.aggregation.user_headers import user_lines
+from setpoint.server.edge.in_process import LocalTransport
 from setpoint.server.ports import User
 
 
@@ -174,3 +176,44 @@ async def test_the_audit_log_has_the_request_without_its_bodies() -> None:
         )
         assert event["responseStatus"]["code"] == 200
         assert not {"requestObject", "responseObject"} & set(event)
+
+
+async def test_a_web_socket_is_forwarded_with_its_protocol() -> None:
+    async with extended() as (plane, extension):
+        transport = LocalTransport(plane.handler, {"authorization": "Bearer " + plane.token})
+        call = Call("GET", f"{NOTES}/first/console")
+        bearer = "base64url.bearer.authorization.k8s.io.c2VjcmV0"
+        async with transport.socket(call, [bearer, "v4.example.dev", "v5.example.dev"]) as socket:
+            assert socket.protocol == "v5.example.dev"
+            for text in (b"hello", b"again"):
+                await socket.send(text)
+                assert await socket.receive() == text.upper()
+        asked = extension.received[-1]
+        assert (asked.path, asked.user) == (f"{NOTES}/first/console", "system:admin")
+        assert asked.headers["sec-websocket-protocol"] == ["v4.example.dev, v5.example.dev"]
+        assert "authorization" not in asked.headers
+        with pytest.raises(Refused) as refused:
+            async with transport.socket(call, []):
+                pass
+        assert (refused.value.answer.status, refused.value.answer.body) == (400, b"name a protocol")
+
+
+async def test_a_web_socket_needs_the_right_and_counts_until_its_end() -> None:
+    async with extended() as (plane, extension):
+        call = Call("GET", f"{NOTES}/first/console")
+        stranger = LocalTransport(plane.handler, {"impersonate-user": "jane"})
+        with pytest.raises(Refused) as refused:
+            async with stranger.socket(call, ["v1"]):
+                pass
+        assert refused.value.answer.status == 403
+        transport = LocalTransport(plane.handler)
+        async with AsyncExitStack() as stack:
+            for _ in range(96):
+                await stack.enter_async_context(transport.socket(call, ["v1"]))
+            with pytest.raises(Refused) as refused:
+                await stack.enter_async_context(transport.socket(call, ["v1"]))
+            assert refused.value.answer.status == 429
+        async with transport.socket(call, ["v1"]) as socket:
+            await socket.send(b"free")
+            assert await socket.receive() == b"FREE"
+        assert extension.watches == 0

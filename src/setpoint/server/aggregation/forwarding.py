@@ -5,15 +5,17 @@ headers of the connection, and the user. The answer is passed on as it arrives.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from urllib.parse import quote, unquote
 from weakref import finalize
 
 from setpoint.client.http.connection import Broken
+from setpoint.client.transport import Refused
 from setpoint.objects.errors import BadRequest, ServiceUnavailable, Timeout, TooManyRequests
 from setpoint.server.access.authentication.impersonation import PREFIX as IMPERSONATION
 from setpoint.server.aggregation.aggregation import Aggregation
 from setpoint.server.aggregation.user_headers import PREFIX as USER_PREFIX
+from setpoint.server.handshake import PROTOCOL, Offer, offered
 from setpoint.server.message import Frame, Response, Sink
 from setpoint.server.outbound.client import AuthoritiesError, OpenAnswer, within
 from setpoint.server.outbound.failure import DEADLINE, CallFailed
@@ -68,26 +70,23 @@ async def forward(aggregation: Aggregation, context: Context, remote: RemoteVers
 
 async def _answered(aggregation: Aggregation, context: Context, remote: RemoteVersion, target: str) -> Response:
     request = context.request
+    offer = offered(request.headers)
+    if offer is not None and context.info.verb != "watch":
+        return await _opened(aggregation, context, remote, target, offer)
     # The parser of answers does not know which answers have no body: a HEAD is sent as a GET.
     method = "GET" if request.method == "HEAD" else request.method
     try:
         answer = await aggregation.client.open(
             remote.server, method, target, context.user, _header_lines(context), request.body, TIMEOUT_SECONDS
         )
-    except ServiceError:
-        return _plain(503, "service unavailable")
-    except AuthoritiesError as error:
-        return _plain(500, str(error))
-    except CallFailed as error:
-        if str(error) == DEADLINE:
-            raise Timeout.of("request did not complete within the allotted timeout") from None
-        return _plain(503, f"error trying to reach service: {error}")
+    except (ServiceError, AuthoritiesError, CallFailed) as error:
+        return _failure(error)
     if request.method == "HEAD":
         answer.close()
-        return _response(answer, b"")
+        return _response(answer.status, answer.headers, b"")
     stream = ForwardedStream(answer)
     if is_long_running(context.info):
-        return _response(answer, stream)
+        return _response(answer.status, answer.headers, stream)
     most = _WHOLE_IN_PROCESS if request.peer.in_process else _WHOLE_BYTES
     try:
         whole = await within(context.services.clock, TIMEOUT_SECONDS, stream.read(most))
@@ -95,7 +94,37 @@ async def _answered(aggregation: Aggregation, context: Context, remote: RemoteVe
         raise Timeout.of("request did not complete within the allotted timeout") from None
     except Broken as error:
         raise ServiceUnavailable(f"the answer of the extension API server is incomplete: {error}") from None
-    return _response(answer, stream if whole is None else whole)
+    return _response(answer.status, answer.headers, stream if whole is None else whole)
+
+
+async def _opened(
+    aggregation: Aggregation, context: Context, remote: RemoteVersion, target: str, offer: Offer
+) -> Response:
+    """Opens a WebSocket, or returns the refusal of the extension server."""
+    from setpoint.server.aggregation.forwarded_socket import ForwardedSocket
+
+    try:
+        socket = await aggregation.client.open_socket(
+            remote.server, target, context.user, _header_lines(context), offer.protocols, TIMEOUT_SECONDS
+        )
+    except (ServiceError, AuthoritiesError, CallFailed) as error:
+        return _failure(error)
+    except Refused as refused:
+        return _response(refused.answer.status, refused.answer.headers, refused.answer.body)
+    headers = [(PROTOCOL, socket.protocol)] if socket.protocol else []
+    stream = ForwardedSocket(socket, aggregation.shares(remote.server), context.user.name)
+    return Response(200, "text/plain", stream, headers)
+
+
+def _failure(error: Exception) -> Response:
+    """Returns the answer for a server that cannot be reached. Raises Timeout."""
+    if isinstance(error, ServiceError):
+        return _plain(503, "service unavailable")
+    if isinstance(error, AuthoritiesError):
+        return _plain(500, str(error))
+    if str(error) == DEADLINE:
+        raise Timeout.of("request did not complete within the allotted timeout")
+    return _plain(503, f"error trying to reach service: {error}")
 
 
 class ForwardedStream:
@@ -172,9 +201,9 @@ def _header_lines(context: Context) -> str:
     return "".join(lines)
 
 
-def _response(answer: OpenAnswer, body: bytes | ForwardedStream) -> Response:
-    headers = [(name.title(), value) for name, value in answer.headers.items() if name not in _NOT_RETURNED]
-    return Response(answer.status, answer.headers.get("content-type", ""), body, headers)
+def _response(status: int, headers: Mapping[str, str], body: bytes | ForwardedStream) -> Response:
+    returned = [(name.title(), value) for name, value in headers.items() if name not in _NOT_RETURNED]
+    return Response(status, headers.get("content-type", ""), body, returned)
 
 
 def _plain(status: int, text: str) -> Response:

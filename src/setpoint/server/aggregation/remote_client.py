@@ -1,11 +1,17 @@
 """Sends requests to extension API servers: finds the address of the Service and presents the client certificate."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from setpoint.server.aggregation.user_headers import user_lines
 from setpoint.server.outbound.call_metrics import CallMetrics
 from setpoint.server.outbound.client import Client, OpenAnswer, OutboundTarget, within
 from setpoint.server.ports import User
 from setpoint.server.registry.remote_version import RemoteServer
 from setpoint.server.request.context import Services
+
+if TYPE_CHECKING:
+    from setpoint.client.http.websocket import WebSocket
 
 # The user of the server's own requests.
 AGGREGATOR = User("system:kube-aggregator", ("system:masters",))
@@ -36,11 +42,21 @@ class RemoteClient:
         """Sends a request of a user and returns the answer after its head. Raises ServiceError, CallFailed,
         AuthoritiesError or BadRequest."""
         lines = user_lines(user) + headers
+        return await self._client.open(method, await self._endpoint(server), target, lines, body, timeout=timeout)
+
+    async def open_socket(
+        self, server: RemoteServer, target: str, user: User, headers: str, protocols: Sequence[str], timeout: float
+    ) -> "WebSocket":
+        """Opens a WebSocket for a user. Raises as `open` does, and Refused."""
+        lines = user_lines(user) + headers
+        return await self._client.open_socket(await self._endpoint(server), target, lines, protocols, timeout=timeout)
+
+    async def _endpoint(self, server: RemoteServer) -> OutboundTarget:
+        """Raises ServiceError."""
         address = self._services.resolver.resolve(server.namespace, server.name, server.port)
         pair = await self._services.front_proxy() if self._services.front_proxy is not None else b""
         url = f"https://{server.host}:{server.port}"
-        endpoint = OutboundTarget(url, server.authorities, address, server.is_insecure, pair)
-        return await self._client.open(method, endpoint, target, lines, body, timeout=timeout)
+        return OutboundTarget(url, server.authorities, address, server.is_insecure, pair)
 
     async def read(
         self, server: RemoteServer, path: str, accept: str, timeout: float, etag: str = ""

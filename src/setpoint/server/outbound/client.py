@@ -7,21 +7,25 @@ Connections are reused. Redirects are not followed, and responses are limited in
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 from setpoint.client.http.connection import Broken, HttpConnection
 from setpoint.client.http.pool import Pool
-from setpoint.client.transport import Answer
+from setpoint.client.transport import Answer, TransportError
 from setpoint.objects.clock import Clock
 from setpoint.server.certificate_pair import load_pair
 from setpoint.server.outbound import failure
 from setpoint.server.outbound.call_metrics import CallMetrics
 
+if TYPE_CHECKING:
+    from setpoint.client.http.websocket import WebSocket
+
 T = TypeVar("T")
+P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 # The maximum number of idle connections per server.
 _IDLE_CONNECTIONS = 16
@@ -197,6 +201,32 @@ class Client:
             self._metrics.record(method, split.netloc, code, self._clock.monotonic() - started)
         return OpenAnswer(self._pool, place, connection, answer)
 
+    async def open_socket(
+        self, endpoint: OutboundTarget, target: str, headers: str, protocols: Sequence[str], *, timeout: float
+    ) -> "WebSocket":
+        """Opens a WebSocket at `target`, on a connection of its own. Raises CallFailed, AuthoritiesError, or Refused
+        with the answer of a server that does not accept."""
+        from setpoint.client.http.websocket import WebSocket
+
+        split = urlsplit(endpoint.url)
+        place = _target(endpoint, split.scheme == "https", split.hostname or "", split.port)
+
+        def request(more: Mapping[str, str]) -> bytes:
+            lines = "".join(f"{name}: {value}\r\n" for name, value in more.items())
+            return f"GET {target} HTTP/1.1\r\nHost: {split.netloc}\r\n{headers}{lines}\r\n".encode()
+
+        async def shake_hands() -> WebSocket:
+            found = await self._connect(place, WebSocket)
+            await found.begin(request, protocols)
+            return found
+
+        try:
+            return await within(self._clock, timeout, shake_hands())
+        except TimeoutError:
+            raise failure.CallFailed(failure.DEADLINE) from None
+        except (_NoConnection, TransportError) as error:
+            raise failure.CallFailed(str(error)) from None
+
     def context(self, trust: _Trust) -> ssl.SSLContext:
         """Returns the TLS context with these properties. Raises AuthoritiesError."""
         found = self._contexts.get(trust)
@@ -214,6 +244,10 @@ class Client:
         return answer
 
     async def _open(self, target: _Target) -> HttpConnection:
+        return await self._connect(target, lambda: HttpConnection(self._body_bytes))
+
+    async def _connect(self, target: _Target, create: Callable[[], P]) -> P:
+        """Returns a new connection. Raises _NoConnection or AuthoritiesError."""
         if self._pool.closed:
             raise _NoConnection("the server is stopping")
         if self._offline:
@@ -225,7 +259,7 @@ class Client:
             shown = f"[{host}]:{target.port}" if ":" in host else f"{host}:{target.port}"
             try:
                 _, connection = await loop.create_connection(
-                    lambda: HttpConnection(self._body_bytes),
+                    create,
                     host,
                     target.port,
                     ssl=context,
