@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 import pytest
+from tests.server.read.reader import MemorySink
 from tests.store.conftest import eventually
 from tests.store.late_store import LateStore
 
@@ -290,6 +291,40 @@ async def test_a_list_of_a_server_has_every_write_though_memory_and_indexes_are_
         ranges = store.ranges
         assert await listed(server, query) == names
         assert store.ranges == ranges, "from memory again"
+    finally:
+        server.close()
+
+
+async def test_a_watch_of_a_server_begins_with_every_write_after_one_confirmation(
+    at_once: None, store: LateStore
+) -> None:
+    server = Server(cast(Store, store))
+    await server.start()
+    query = "watch=1&labelSelector=color%3Dred"
+
+    async def begun(expected: int, query: str = query) -> list[str]:
+        body = (await server(Request("GET", CONFIG_MAPS, query))).body
+        assert not isinstance(body, bytes | list)
+        sink = MemorySink()
+        watching = asyncio.create_task(body.run(sink))
+        await asyncio.wait_for(sink.told(expected), 30)
+        sink.close()
+        await watching
+        return [event["object"]["metadata"]["name"] for event in sink.events]
+
+    try:
+        await created(server, "a")
+        for _ in range(3):  # the second use builds an index
+            assert await begun(1) == ["a"]
+        confirmations = store.confirmations
+        assert await begun(1) == ["a"]
+        assert store.confirmations == confirmations + 1
+        assert await begun(1, f"{query}&resourceVersion=0") == ["a"]
+        assert store.confirmations == confirmations + 1
+        store.holds_back = True
+        await created(server, "b")
+        assert await begun(2) == ["a", "b"], "from the store, because reports are too late"
+        assert await begun(2, f"{query}&resourceVersion=0") == ["a", "b"], "the state in memory, and then the change"
     finally:
         server.close()
 

@@ -191,8 +191,12 @@ class WatchStream:
     async def _send_initial_events(self) -> None:
         """Sends an ADDED event for every existing object."""
         options, selector = self._options, self._selector
-        store = self._services.reads(options.resource_version)
-        await freshness.wait_for(store, self._services.clock, options.revision)
+        # The start revision is the newest one at the time of the request: a state that is not older is consistent.
+        store = self._services.any_age
+        if options.revision:
+            await freshness.wait_for(store, self._services.clock, options.revision)
+        elif await store.revision() < self.reached:
+            store = self._services.store  # the events of the store are late
         await self._services.starts.next()
         page = await indexed(self._context, store, selector.wanted, Range(selector.prefix))
         if page is None:
