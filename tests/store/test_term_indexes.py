@@ -129,6 +129,19 @@ async def test_changes_while_an_index_is_built_are_in_the_index(store: Store, na
     assert await names("red") == expected
 
 
+async def test_an_index_of_large_objects_is_built_in_short_turns(store: Store, names: Names, terms: Terms) -> None:
+    for number in range(20):
+        await put(store, f"{number:02d}", f"color=red,data={'x' * 100_000}")
+    await names("red")
+    building = asyncio.create_task(names("red"))
+    most = before = 0
+    while not building.done():
+        await asyncio.sleep(0)
+        most, before = max(most, terms.reads - before), terms.reads
+    assert len(await building or ()) == 20
+    assert 1 <= most <= 4, "few objects in one turn"
+
+
 async def test_changes_while_matches_are_read_are_not_in_the_result(
     store: Store, indexes: TermIndexes, names: Names, terms: Terms
 ) -> None:

@@ -25,8 +25,9 @@ from setpoint.store.contract import Event, Item, TooEarly, TooLate
 
 # The number of indexes of a server, and of the objects in all of them, each about 150 bytes.
 _INDEXES, _ENTRIES = 64, 500_000
-# The number of objects that are added or read before other tasks run.
-_SLICE = 128
+# The number of objects that are added or read before other tasks run, and of the bytes of added ones: a field may need
+# the decoded object.
+_SLICE, _SLICE_BYTES = 128, 256 << 10
 # Fewer changes than these drop no index.
 _UNUSED = 1000
 # The number of changes that are remembered for reads of recent revisions.
@@ -270,10 +271,14 @@ class TermIndexes:
             after = ""
             # Each slice has the objects of its moment; the changes after that moment are applied.
             while items := self._store.scan(prefix, after, _SLICE, None):
+                size = 0
                 for item in items:
                     self._put(((place, index),), item.key, item)
-                after = items[-1].key
-                index.cost += len(items)
+                    index.cost += 1
+                    after = item.key
+                    size += len(item.value)
+                    if size >= _SLICE_BYTES:
+                        break
                 self._bound(index)
                 if self._indexes.get(place) is not index:
                     return
