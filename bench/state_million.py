@@ -54,23 +54,21 @@ async def _measured(path: Path, limit: int) -> list[Figure]:
     server = Server(store, settings=ServerSettings(state_cache_bytes=limit))
     cache = server.services.store
     assert isinstance(cache, StateCache)
+    longest, sizes = [0.0, 0.0], [0]
+    turning = asyncio.create_task(_turns(longest, sizes, cache))
     await server.start()
     note("the server has started")
-    longest = [0.0, 0.0]
-    turning = asyncio.create_task(_turns(longest))
     await answer(server, f"{PATH}/map-0000007")
     note("the first get is answered")
     await answer(server, PATH, "limit=500")
     note("the first page is answered")
-    largest = 0
     while not cache.is_filled:
-        largest = max(largest, cache.size)
         await asyncio.sleep(0.01)
     note("the cache has read all resources")
     turning.cancel()
     found.append(Figure("longest turn of the event loop meanwhile", longest[0] * 1e3, "ms CPU"))
     found.append(Figure("the same", longest[1] * 1e3, "ms"))
-    found.append(Figure("greatest size of the cache", largest / 1e6, "MB", "limit", limit / 1e6))
+    found.append(Figure("greatest size of the cache", sizes[0] / 1e6, "MB", "limit", limit / 1e6))
     found.append(Figure("size of the cache at the end", cache.size / 1e6, "MB"))
     peak = system.getrusage(system.RUSAGE_SELF).ru_maxrss / 1e3
     found.append(Figure("greatest resident memory of the process", peak, "MB"))
@@ -86,13 +84,13 @@ async def _measured(path: Path, limit: int) -> list[Figure]:
     return found
 
 
-async def _turns(longest: list[float]) -> None:
+async def _turns(longest: list[float], sizes: list[int], cache: StateCache) -> None:
     cpu, wall = time.thread_time(), time.perf_counter()
     while True:
         await asyncio.sleep(0)
         now, wall_now = time.thread_time(), time.perf_counter()
         longest[0], longest[1] = max(longest[0], now - cpu), max(longest[1], wall_now - wall)
-        cpu, wall = now, wall_now
+        cpu, wall, sizes[0] = now, wall_now, max(sizes[0], cache.size)
 
 
 def main() -> None:

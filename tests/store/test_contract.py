@@ -26,6 +26,7 @@ from setpoint.store.contract import (
     Watch,
     Write,
 )
+from setpoint.store.uncounted import uncounted_page
 
 from .conftest import START, StoreFactory, eventually
 
@@ -266,6 +267,26 @@ async def test_pages_follow_each_other_without_a_gap(store_factory: StoreFactory
             ["a/8", "a/9"],
         ]
         assert [page.remaining for page in (first, second, third)] == [6, 2, 0]
+
+
+async def test_uncounted_pages_are_those_of_a_range(store_factory: StoreFactory) -> None:
+    async with store_factory() as store:
+        for number in range(7):
+            await put(store, f"/core/pods/{number}", "1")
+        past = await store.revision()
+        await drop(store, "/core/pods/3")
+        await put(store, "/core/pods/8", "2")
+        for at in (None, past):
+            whole, after = await store.range("/core/pods/", at=at), ""
+            found: list[Item] = []
+            while True:
+                page = await uncounted_page(store, "/core/pods/", after, 3, at)
+                assert page.revision == whole.revision
+                found += page.items
+                if not page.remaining:
+                    break
+                after = page.items[-1].key
+            assert found == whole.items
 
 
 async def test_a_range_may_begin_after_a_key_that_is_not_there(store_factory: StoreFactory) -> None:

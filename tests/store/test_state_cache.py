@@ -9,9 +9,10 @@ import pytest
 from tests.store.conftest import eventually
 
 from setpoint.objects.provenance import Actor
-from setpoint.store.cached import NotHeld, StateCache
+from setpoint.store.cached import NotHeld, StateCache, state_cache
 from setpoint.store.contract import ABSENT, ANY, Closed, Page, Retention, TooLate
 from setpoint.store.sqlite import SqliteStore
+from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.writer import Published
 
 ACTOR = Actor("tester")
@@ -34,6 +35,13 @@ class CountingStore(SqliteStore):
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
         self.ranges += 1
         page = await super().range(prefix, after, limit, at)
+        if self.between is not None:
+            await self.between()
+        return page
+
+    async def uncounted(self, prefix: str, after: str, limit: int, at: int | None = None) -> Page:
+        self.ranges += 1
+        page = await super().uncounted(prefix, after, limit, at)
         if self.between is not None:
             await self.between()
         return page
@@ -235,3 +243,31 @@ def _is_full(cache: StateCache) -> bool:
         return not cache.scan("/core/secrets/", "", 0, None)
     except NotHeld:
         return False
+
+
+async def test_the_objects_of_a_resource_are_counted_once_while_they_are_read(
+    store: CountingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = 0
+    count = Reader._count
+
+    def counted(reader: Reader, prefix: str, after: str, at: int | None) -> int:
+        nonlocal counts
+        counts += 1
+        return count(reader, prefix, after, at)
+
+    monkeypatch.setattr(Reader, "_count", counted)
+    monkeypatch.setattr(state_cache, "_CHUNK", 5)
+    for number in range(30):
+        await store.commit(f"{MAPS}{number:02d}", b"1", ANY, ACTOR)
+    cache = StateCache(store)
+    assert not cache.is_filled
+    cache.start()
+
+    async def is_filled() -> bool:
+        return cache.is_filled
+
+    await eventually(is_filled, "the cache is filled")
+    assert counts == 1
+    assert len((await cache.range(MAPS)).items) == 30
+    cache.detach()

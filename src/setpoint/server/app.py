@@ -135,8 +135,6 @@ class Server:
     async def start(self, *, provisioned: bool = False) -> None:
         """Creates the system objects of every cluster, and serves the resources of the definitions in the store. With
         `provisioned`, the store is a copy of a running server's, which has the system objects."""
-        if self._cache is not None:
-            self._cache.start()
         steps = self.services.start_steps
         if provisioned:
             steps.update(dict.fromkeys(system_objects.STEPS, True))
@@ -152,6 +150,9 @@ class Server:
         await self.services.definitions.load()
         await self._aggregation.start()
         steps["crd-informer-synced"] = True
+        # The reads of a start come first, so that a server with very many objects answers soon.
+        if self._cache is not None:
+            self._cache.start()
 
     def close(self) -> None:
         """Stops the background work of the server."""

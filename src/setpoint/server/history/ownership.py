@@ -35,6 +35,7 @@ from setpoint.server.watch import freshness
 from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, event_frame, event_line, kind_of
 from setpoint.store.cached import Range, Term, Wanted
 from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
+from setpoint.store.uncounted import uncounted_page
 
 RESOURCE = "ownership"
 # The bytes of a relevant object contain one of these words. An accidental match does no harm.
@@ -147,7 +148,7 @@ class _Stream:
         """Sends the objects that existed at the time of the request."""
         store, last = self._services.store, ""
         while True:
-            page = await store.range("/", last, _PAGE, self._now)
+            page = await uncounted_page(store, "/", last, _PAGE, self._now)
             if not await self._send_existing(sink, page.items):
                 return
             if not page.remaining:
@@ -186,7 +187,7 @@ class _Stream:
         keys: dict[str, list[str]] = {}
         remaining = 1
         while remaining:
-            items, _, remaining = await store.range("/", last, _PAGE, self._now)
+            items, _, remaining = await uncounted_page(store, "/", last, _PAGE, self._now)
             for item in items:
                 for uid in () if item.key.startswith(_EVENTS) else _owner_uids(item.value):
                     keys.setdefault(uid, []).append(item.key)

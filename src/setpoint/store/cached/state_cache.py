@@ -36,6 +36,7 @@ from setpoint.store.contract import (
     Watch,
     Write,
 )
+from setpoint.store.uncounted import uncounted_page
 
 # Greater than the last character of any key of a resource.
 _LAST = chr(sys.maxunicode)
@@ -200,7 +201,7 @@ class StateCache:
     async def _fill(self) -> None:
         """Reads all resources, one after the other."""
         after = ""
-        while page := (await self._store.range("", after, 1)).items:
+        while page := (await uncounted_page(self._store, "", after, 1)).items:
             key = page[0].key
             name = self._group(key)
             # A key outside of all collections is passed alone.
@@ -254,9 +255,11 @@ class StateCache:
 
     async def _read(self, name: str, collection: Collection) -> None:
         """Reads the objects of a resource into its collection, unless they exceed the limit."""
-        after, number = "", 0
+        after, number, total = "", 0, 0
         while True:
-            page = await self._store.range(name, after, _CHUNK)
+            # Only the first page is counted, for the expected size.
+            read = uncounted_page(self._store, name, after, _CHUNK) if after else self._store.range(name, "", _CHUNK)
+            page = await read
             # The events up to the revision of the page may still be on their way.
             if not await self._reach_newest(page.revision):
                 raise NotHeld("the events of the store are late")
@@ -269,7 +272,8 @@ class StateCache:
                 collection.add_read(item)
                 self._size += collection.size - before
             number += len(page.items)
-            expected = collection.size * (number + page.remaining) // max(number, 1)
+            total = max(total, number + page.remaining)
+            expected = collection.size * total // max(number, 1)
             if self._size - collection.size + expected > self._limit:
                 self._drop(name, expected)
                 return
@@ -372,6 +376,14 @@ class StateCache:
             except NotHeld:
                 pass
         page = await self._store.range(prefix, after, limit, at)
+        await self.reach(page.revision)
+        return page
+
+    async def uncounted(self, prefix: str, after: str, limit: int, at: int | None = None) -> Page:
+        """Returns the page of `range`. `remaining` is not 0 if there may be further items."""
+        if self._held(prefix) is not None:
+            return await self.range(prefix, after, limit, at)
+        page = await uncounted_page(self._store, prefix, after, limit, at)
         await self.reach(page.revision)
         return page
 

@@ -132,6 +132,12 @@ class MemoryStore:
         items = found[:limit] if limit else found
         return Page(items, at, len(found) - len(items))
 
+    async def uncounted(self, prefix: str, after: str, limit: int, at: int | None = None) -> Page:
+        """Returns the page of `range`. `remaining` is 1 if there may be further items."""
+        revision = self._state.current if at is None else at
+        items = self.scan(prefix, after, limit, at)
+        return Page(items, revision, int(bool(limit) and len(items) == limit))
+
     async def holds(self, prefix: str) -> bool:
         """Returns True: all objects are in memory."""
         return True

@@ -81,7 +81,8 @@ class Reader:
         row = self.item(key)
         return None if row is None else self._item_at(row, at)
 
-    def range(self, prefix: str, after: str, limit: int, at: int | None) -> Page:
+    def range(self, prefix: str, after: str, limit: int, at: int | None, *, counted: bool = True) -> Page:
+        """Returns a page. Without `counted`, `remaining` is 1 if there may be further items."""
         bounds = self.bounds()
         if at is not None:
             bounds.check(at)
@@ -98,7 +99,9 @@ class Reader:
                 if len(items) == limit:
                     break
         rows.close()
-        remaining = self._count(prefix, items[-1].key, None if now else at) if limit and len(items) == limit else 0
+        remaining = int(bool(limit) and len(items) == limit)
+        if remaining and counted:
+            remaining = self._count(prefix, items[-1].key, None if now else at)
         return Page(items, bounds.current if at is None else at, remaining)
 
     def keys(self, prefix: str, after: str, limit: int) -> list[str]:

@@ -247,6 +247,10 @@ class SqliteStore:
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
         return await self._read_in_thread(lambda reader: reader.range(prefix, after, limit, at))
 
+    async def uncounted(self, prefix: str, after: str, limit: int, at: int | None = None) -> Page:
+        """Returns the page of `range`. `remaining` is 1 if there may be further items."""
+        return await self._read_in_thread(lambda reader: reader.range(prefix, after, limit, at, counted=False))
+
     async def count(self, prefix: str, at: int | None = None) -> int:
         return await self._read_in_thread(lambda reader: reader.count(prefix, at))
 
