@@ -112,3 +112,17 @@ async def test_a_record_cannot_be_changed(world: World) -> None:
         found.metadata.managed_fields[0]["manager"] = "me"
     assert [entry["operation"] for entry in found.metadata.managed_fields] == ["Update"]
     assert found.edit().metadata.managed_fields == thaw(found.metadata.managed_fields)
+
+
+def test_the_records_of_pods_that_differ_in_their_addresses_share_their_texts() -> None:
+    def pod(address: str) -> CachedObject[Any]:
+        key = 'k:{"ip":"' + address + '"}'
+        fields = {"f:status": {"f:podIPs": {key: {"f:ip": {}}}}}
+        return held(tree([{"manager": "kubelet", "operation": "Update", "fieldsV1": fields}]))
+
+    one, other = pod("10.244.0.2"), pod("fd00::17")
+    assert one._record is not None
+    assert other._record is not None
+    assert one._record.texts is other._record.texts
+    assert b"10.244.0.2" in one.raw
+    assert b"fd00::17" in other.raw

@@ -546,7 +546,7 @@ async def test_a_watch_far_behind_reads_from_the_file(tmp_path: Path, monkeypatc
     slow, late = store.watch("", after=0), store.watch("", after=0)
     for n in range(3000):
         await store.commit("a", b"%d" % n, ANY, ACTOR)
-    assert len(store._recent) <= 40, "what is kept in memory is bounded"
+    assert len(store._recent) <= 25, "what is kept in memory is bounded"
     seen: list[int] = []
     while len(seen) < 3000:
         events = await slow.next()

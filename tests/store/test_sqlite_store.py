@@ -45,6 +45,7 @@ def in_memory(store: SqliteStore) -> list[int]:
 
 async def test_recent_events_are_bounded_by_their_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_RECENT_EVENTS", 3)
+    monkeypatch.setattr(module, "_EXCESS", 1.0)
     async with opened(tmp_path) as store:
         kept = []
         for number in range(1, 9):
@@ -61,9 +62,11 @@ async def test_recent_events_are_bounded_by_their_number(tmp_path: Path, monkeyp
 async def test_recent_events_are_bounded_by_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_RECENT_SIZE", 100)
     async with opened(tmp_path) as store:
-        await write(store, *(b"%d" % number * 40 for number in range(5)))
-        assert in_memory(store) == [1, 2, 3, 4, 5], "twice the limit is not exceeded"
-        await write(store, b"x")
+        await write(store, *(b"%d" % number * 40 for number in range(3)))
+        assert in_memory(store) == [1, 2, 3], "the limit is exceeded by less than a quarter"
+        await write(store, b"3" * 40)
+        assert in_memory(store) == [3, 4]
+        await write(store, b"4" * 20, b"x")
         assert in_memory(store) == [3, 4, 5, 6]
         await write(store, b"y" * 500)
         assert in_memory(store) == [7]

@@ -107,6 +107,9 @@ class Cache:
         sync_timeout: float = SYNC_SECONDS,
         # The seconds for which a read waits until the cache shows a write of this client.
         write_wait: float = PATIENCE_SECONDS,
+        # The number of objects of each kind that stay decoded; None: every object that was read. Other objects are
+        # decoded again by each reader, and need less memory.
+        decoded_limit: int | None = None,
     ) -> None:
         self.writes = Writes(seen=self._seen_by_all)
         # The client with the writes that reads wait for.
@@ -117,6 +120,7 @@ class Cache:
         # All informers wait at this gate while the server does not answer.
         self.gate = ReflectorGate(client, self._clock)
         self._ids = ids or SystemIds()
+        self._decoded_limit = decoded_limit
         self._namespaces = tuple(sorted(set(namespaces))) or (EVERYWHERE,)
         self._transform = transform
         self._transforms = {kind_of(kind).gvk: each for kind, each in (transforms or {}).items()}
@@ -208,7 +212,7 @@ class Cache:
         for informer in feed.informers:
             if informer.kind == ref:
                 return informer
-        informer = Informer(feed, ref)
+        informer = Informer(feed, ref, self._decoded_limit)
         feed.start()
         self._answering.clear()
         return informer

@@ -3,11 +3,15 @@
 Most objects are never read whole. So an entry keeps the bytes of the server and decodes the metadata only; the first
 reader decodes the object once for all readers, and the bytes are freed. The managed fields, which are equal for
 thousands of objects, are stored separately (`managed_fields_store`).
+
+A decoded object is about ten times as large as its bytes. A cache with a bound (`DecodedObjects`) keeps the bytes of
+all objects, and only the last decoded ones beside them. Readers that need few fields of every object use a view.
 """
 
+from collections import deque
 from collections.abc import Callable
 from sys import intern
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 import msgspec
 
@@ -69,6 +73,7 @@ class _Annotated(msgspec.Struct):
 
 
 _NOTHING = msgspec.Raw()
+_ANNOTATIONS = b'"annotations"'
 _read_head = msgspec.json.Decoder(_Head).decode
 _read_annotated = msgspec.json.Decoder(_Annotated).decode
 _encode = msgspec.json.Encoder().encode
@@ -122,12 +127,40 @@ def maker(kind: KindRef) -> Make[Any]:
     return metadata if kind.metadata_only else tree
 
 
+class View(Protocol):
+    """A few fields of an object, decoded from its bytes."""
+
+    @classmethod
+    def read(cls, raw: bytes) -> Self:
+        """Decodes the fields from the bytes of an object, which are without managed fields."""
+
+
+V = TypeVar("V", bound=View)
+
+
+class DecodedObjects:
+    """The objects of a cache that are kept in decoded form: the last ones up to a number."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._entries: deque[CachedObject[Any]] = deque()
+        # The number of objects that were decoded so far.
+        self.decoded = 0
+
+    def add(self, entry: "CachedObject[Any]") -> None:
+        """Keeps a decoded object, and drops the oldest one beyond the limit."""
+        self.decoded += 1
+        self._entries.append(entry)
+        if len(self._entries) > self._limit:
+            self._entries.popleft().drop_decoded()
+
+
 class CachedObject(Generic[T]):
     """One object of a cache."""
 
-    __slots__ = ("_made", "_make", "_record", "key", "meta", "raw_size")
+    __slots__ = ("_kept", "_made", "_make", "_raw", "_record", "_view", "key", "meta", "raw_size")
 
-    def __init__(self, meta: Meta, raw: bytes, make: Make[T]) -> None:
+    def __init__(self, meta: Meta, raw: bytes, make: Make[T], kept: DecodedObjects | None = None) -> None:
         self.meta = meta
         # The key of the object; the indexes of a cache share this text.
         self.key = meta.key
@@ -138,37 +171,56 @@ class CachedObject(Generic[T]):
             meta.managed_fields = _NOTHING
             if found is not None:
                 raw, self._record = found
-        # Either the bytes, or the decoded object (then `_make` is None).
-        self._made: Any = raw
-        self._make: Make[T] | None = make
+        # The bytes; None if the object is decoded and `_kept` sets no bound.
+        self._raw: bytes | None = raw
+        # The decoded object; None if not decoded.
+        self._made: Any = None
+        self._make = make
+        self._kept = kept
+        self._view: View | None = None
 
     @property
     def object(self) -> T:
         """The object, shared by all readers."""
-        if self._make is not None:
-            made = self._make(self._made)
+        raw = self._raw
+        if self._made is None and raw is not None:
+            made: Any = self._make(raw)
             if isinstance(made, Resource):
                 _share_texts(self.meta, made.metadata)
             if self._record is not None:
                 managed_fields_store.attach(made, self._record)
-                self._record = None
             self._made = made
-            self._make = None
+            if self._kept is None:
+                self._raw = self._record = None
+            else:
+                self._kept.add(self)
         return cast(T, self._made)
+
+    def drop_decoded(self) -> None:
+        """Drops the decoded object, which the next reader decodes again from the bytes."""
+        if self._raw is not None:
+            self._made = None
+
+    def view(self, of: type[V]) -> V:
+        """Returns a view of the object, decoded once. An object keeps one view: that of the last requested class."""
+        found = self._view
+        if not isinstance(found, of):
+            found = self._view = of.read(self.raw if self._raw is None else self._raw)
+        return found
 
     @property
     def raw(self) -> bytes:
         """The object as bytes: as received, or encoded again."""
-        if self._make is None:
+        if self._raw is None:
             return _encode(tree_of(self._made))
-        return self._made if self._record is None else managed_fields_store.join(self._made, self._record)
+        return self._raw if self._record is None else managed_fields_store.join(self._raw, self._record)
 
     @property
     def annotations(self) -> dict[str, str]:
         """The annotations, read without decoding the whole object."""
-        made = self._made
-        if self._make is not None:
-            return _read_annotated(made).metadata.annotations or {}
+        raw, made = self._raw, self._made
+        if made is None and raw is not None:
+            return _read_annotated(raw).metadata.annotations or {} if _ANNOTATIONS in raw else {}
         if isinstance(made, Resource):
             return made.metadata.annotations or {}
         return made.get("metadata", {}).get("annotations") or {}
@@ -176,12 +228,12 @@ class CachedObject(Generic[T]):
     @property
     def is_made(self) -> bool:
         """True if the object has been decoded."""
-        return self._make is None
+        return self._made is not None
 
-    def in_form(self, make: Make[U]) -> "CachedObject[U]":
+    def in_form(self, make: Make[U], kept: DecodedObjects | None = None) -> "CachedObject[U]":
         """Returns the same object in another form. Both share the metadata, and the bytes until they are decoded."""
-        if self._make is None:
-            return CachedObject(self.meta, self.raw, make)
-        found = CachedObject(self.meta, self._made, make)
+        if self._raw is None:
+            return CachedObject(self.meta, self.raw, make, kept)
+        found = CachedObject(self.meta, self._raw, make, kept)
         found._record, found.raw_size = self._record, self.raw_size
         return found

@@ -18,7 +18,7 @@ import msgspec
 
 from setpoint.cache.change import Change, Handler
 from setpoint.cache.change_stream import Changes
-from setpoint.cache.entry import CachedObject, maker
+from setpoint.cache.entry import CachedObject, DecodedObjects, maker
 from setpoint.cache.index import IndexFunction
 from setpoint.cache.informer_store import ObjectStore
 from setpoint.cache.journal import Journal, JournalReader
@@ -74,10 +74,12 @@ class Registration:
 class Informer(Generic[T]):
     """The objects of a feed in one form. A cache starts and stops shared informers."""
 
-    def __init__(self, feed: "SharedWatch[Informer[Any]]", kind: KindRef) -> None:
+    def __init__(self, feed: "SharedWatch[Informer[Any]]", kind: KindRef, decoded_limit: int | None = None) -> None:
         self.feed = feed
         self.kind = kind
         self.make = maker(kind)
+        # The decoded objects, if their number is bounded.
+        self.kept = None if decoded_limit is None else DecodedObjects(decoded_limit)
         self.store: ObjectStore[T] = ObjectStore()
         self.handlers: dict[Registration, None] = {}
         # Created on first use.

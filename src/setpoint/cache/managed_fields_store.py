@@ -1,7 +1,7 @@
 """The storage of managed fields (`managedFields`), separate from the objects.
 
-Managed fields are often half of an object, and those of thousands of objects of a kind differ only in timestamps and
-the uids of owners. So the common parts are stored once: as bytes, and as a tree for readers.
+Managed fields are often half of an object, and those of thousands of objects of a kind differ only in timestamps, the
+uids of owners and the addresses of pods. So the common parts are stored once: as bytes, and as a tree for readers.
 """
 
 import re
@@ -17,7 +17,11 @@ _NAME = b'"managedFields":'
 # Replaces the managed fields in the stored bytes: an empty list, so that the rest can be decoded.
 _NOTHING = b"[]"
 _BETWEEN = b" "
-_OWN = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
+# Times, uids, and addresses in the keys of lists.
+_OWN = re.compile(
+    rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    rb"|(?<=ip\\\":\\\")[0-9a-f.:]+)"
+)
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from setpoint.cache.entry import CachedObject, number, read_meta
+from setpoint.cache.entry import CachedObject, DecodedObjects, number, read_meta
 from setpoint.cache.gate import ReflectorGate
 from setpoint.cache.informer_store import ObjectStore
 from setpoint.cache.reflector import FAILING, LISTING, STOPPED, WAITING, WATCHING, Reflector
@@ -41,6 +41,9 @@ class InformerTarget(Protocol):
 
     @property
     def make(self) -> Callable[[bytes], Any]: ...
+
+    @property
+    def kept(self) -> DecodedObjects | None: ...
 
     @property
     def store(self) -> ObjectStore[Any]: ...
@@ -122,7 +125,9 @@ class SharedWatch(Generic[K]):
             for namespace, part in self._parts.items():
                 if part.synced:
                     known = self.informers[0].within(namespace)
-                    informer.replace([entry.in_form(informer.make) for entry in known], namespace, initial=True)
+                    informer.replace(
+                        [entry.in_form(informer.make, informer.kept) for entry in known], namespace, initial=True
+                    )
         self.informers.append(informer)
 
     # How it is
@@ -235,7 +240,8 @@ class SharedWatch(Generic[K]):
     def read(self, item: bytes) -> CachedObject[Any]:
         if self.scope.transform is not None:
             item = self._transformed(item)
-        return CachedObject(read_meta(item), item, self.informers[0].make)
+        first = self.informers[0]
+        return CachedObject(read_meta(item), item, first.make, first.kept)
 
     def _transformed(self, item: bytes) -> bytes:
         kind = self.scope.kind.gvk
@@ -251,7 +257,7 @@ class SharedWatch(Generic[K]):
         self, items: Collection[CachedObject[Any]], namespace: str, *, initial: bool, resource_version: str
     ) -> None:
         for position, informer in enumerate(self.informers):
-            own = items if position == 0 else [entry.in_form(informer.make) for entry in items]
+            own = items if position == 0 else [entry.in_form(informer.make, informer.kept) for entry in items]
             informer.replace(own, namespace, initial=initial, resource_version=resource_version)
         self._check_synced()
         if self._deletion_waiters:
@@ -259,7 +265,7 @@ class SharedWatch(Generic[K]):
 
     def change(self, event_type: str, item: CachedObject[Any]) -> None:
         for position, informer in enumerate(self.informers):
-            informer.change(event_type, item if position == 0 else item.in_form(informer.make))
+            informer.change(event_type, item if position == 0 else item.in_form(informer.make, informer.kept))
         if self._deletion_waiters and item.meta.key in self._deletion_waiters:
             self._notify_deleted((item.meta.key,))
 

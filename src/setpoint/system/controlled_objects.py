@@ -43,14 +43,18 @@ def _orphans(namespace: str) -> str:
 async def candidates(ctx: Context[Any], kind: str, owner: Object) -> list[Object]:
     """Returns the objects that an owner controls, and those of its namespace without a controller. The result shows
     all own writes."""
+    # The read of an object decodes the object.
+    return [entry.object async for entry in in_turns(ctx, await candidate_entries(ctx, kind, owner))]
+
+
+async def candidate_entries(ctx: Context[Any], kind: str, owner: Object) -> Sequence[CachedObject[Any]]:
+    """Returns the entries of the same objects, which are not decoded."""
     metadata, client = owner["metadata"], ctx.client
     if client.has_uncertain_writes:
         # Asks the server; the read of the cache below waits for the objects in the response.
         await client.list(kind, metadata["namespace"])
     values = metadata["uid"], _orphans(metadata["namespace"])
-    found = await client.cache.by_index(kind, _INDEX, controller_uid, values, metadata["namespace"])
-    # The first read of an object decodes the object.
-    return [entry.object async for entry in in_turns(ctx, found)]
+    return await client.cache.by_index(kind, _INDEX, controller_uid, values, metadata["namespace"])
 
 
 async def controlled_by(ctx: Context[Any], kind: str, sibling: Object) -> list[Object]:
@@ -79,7 +83,7 @@ class Claims:
         kind: str,
         *,
         finalizer: str = "",
-        is_member: Callable[[Object], bool] = lambda obj: True,
+        is_member: Callable[[Object], bool] | None = None,
     ) -> None:
         self._ctx = ctx
         self._finalizer = finalizer
@@ -98,7 +102,8 @@ class Claims:
         return reference is not None and reference["uid"] == uid and self._matches(obj)
 
     def _matches(self, obj: Object) -> bool:
-        return self._selector.matches(obj["metadata"].get("labels")) and self._is_member(obj)
+        is_selected = self._selector.matches(obj["metadata"].get("labels"))
+        return is_selected and (self._is_member is None or self._is_member(obj))
 
     async def claim(self, objects: Sequence[Object]) -> list[Object]:
         """Returns the claimed objects. Raises AdoptionFailed and APIError."""
@@ -108,6 +113,33 @@ class Claims:
             if own is not None:
                 claimed.append(own)
         return claimed
+
+    def is_own_entry(self, entry: CachedObject[Any]) -> bool:
+        """Returns True if the owner controls the object of an entry, and its selector matches."""
+        return self._decided(entry) is True
+
+    async def claim_entries(self, entries: Sequence[CachedObject[Any]]) -> list[CachedObject[Any]]:
+        """Returns the entries of the claimed objects, decoding only those that are adopted or released. An adopted
+        object is returned as before its adoption. Raises AdoptionFailed and APIError."""
+        claimed = []
+        async for entry in in_turns(self._ctx, entries):
+            is_claimed = self._decided(entry)
+            if is_claimed is None:
+                is_claimed = await self._claim(entry.object) is not None
+            if is_claimed:
+                claimed.append(entry)
+        return claimed
+
+    def _decided(self, entry: CachedObject[Any]) -> bool | None:
+        """Returns True for an own object, False for one of others, and None for one to adopt or release."""
+        meta = entry.meta
+        is_selected = self._selector.matches(meta.labels)
+        matches = is_selected and (self._is_member is None or self._is_member(entry.object))
+        for reference in meta.owner_references or ():
+            if reference.controller:
+                is_controlled = reference.uid == self._owner["metadata"]["uid"]
+                return (True if matches else None) if is_controlled else False
+        return None if matches and not meta.deletion_timestamp else False
 
     async def _claim(self, obj: Object) -> Object | None:
         """Returns the object under control of the owner, or None."""

@@ -35,6 +35,9 @@ _SOON_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
+# The objects of each kind that stay decoded in the shared cache. Ten thousand pods would need 200 MB.
+DECODED_OBJECTS = 256
+
 
 class System:
     """The running controllers. `start` starts them, `stop` stops them, `wait_processed` waits for them."""
@@ -44,7 +47,7 @@ class System:
         self.nodes = nodes
         self._names = names
         self.manager = server.client_of(MANAGER)
-        self.cache = Cache(self.manager, ids=server.ids)
+        self.cache = Cache(self.manager, ids=server.ids, decoded_limit=DECODED_OBJECTS)
         # The listeners of the ownership feed, and queues of controllers that are not built with the SDK.
         self.listeners: list[OwnershipListener] = []
         self.queues: list[Queue[Any]] = []

@@ -63,6 +63,8 @@ from setpoint.store.upkeep import Upkeep
 # The part of the newest log that is kept in memory for watches: events, and bytes of their values.
 _RECENT_EVENTS = 10_000
 _RECENT_SIZE = 32 * 1024 * 1024
+# Both limits may be exceeded by this fraction, so that few commits drop events from memory.
+_EXCESS = 0.25
 _READERS = 2
 # Compaction by age starts when the oldest entry exceeds the age by this fraction.
 _SLACK = 4
@@ -409,16 +411,13 @@ class SqliteStore:
     def _cache_recent(self, events: list[Event]) -> None:
         self._recent += events
         self._recent_size += _size(events)
-        if len(self._recent) > 2 * _RECENT_EVENTS or self._recent_size > 2 * _RECENT_SIZE:
-            size, cut = 0, len(self._recent)
-            while cut > 0 and len(self._recent) - cut < _RECENT_EVENTS and size < _RECENT_SIZE:
-                cut -= 1
-                size += len(self._recent[cut].entry.value or b"")
-            cut = max(cut, 1)
+        if len(self._recent) > _RECENT_EVENTS * (1 + _EXCESS) or self._recent_size > _RECENT_SIZE * (1 + _EXCESS):
+            size, cut = self._recent_size, 0
+            while cut < len(self._recent) - 1 and (len(self._recent) - cut > _RECENT_EVENTS or size > _RECENT_SIZE):
+                size -= len(self._recent[cut].entry.value or b"")
+                cut += 1
             # To the end of a revision.
-            self._recent_from = self._recent[cut - 1].entry.revision
-            self._recent = self._recent[first_after(self._recent, self._recent_from) :]
-            self._recent_size = _size(self._recent)
+            self._evict_recent(self._recent[cut - 1].entry.revision)
 
     def _evict_recent(self, revision: int) -> None:
         """Drops the events up to a revision from memory."""

@@ -33,8 +33,9 @@ from setpoint.system.disruption.status import (
     new_status,
     share_of,
 )
+from setpoint.system.pods.facts import facts_of
 from setpoint.system.pods.selection import selected_pods
-from setpoint.system.pods.state import ENDED, POD, condition_of, is_ready, phase_of
+from setpoint.system.pods.state import ENDED, POD, condition_of, phase_of
 from setpoint.system.selectors import selector_of, selector_text
 from setpoint.system.turns import in_turns
 
@@ -131,16 +132,16 @@ class _ByPod:
         return [Request(name, namespace) for name in names]
 
 
-def _counted(pod: Object) -> tuple[Any, ...]:
+def _counted(pod: CachedObject[Any]) -> tuple[Any, ...]:
     """Returns the fields of a pod that the status of a budget depends on."""
-    metadata = pod["metadata"]
-    return metadata.get("labels"), metadata.get("deletionTimestamp"), metadata.get("ownerReferences"), is_ready(pod)
+    meta = pod.meta
+    return meta.labels, meta.deletion_timestamp, meta.owner_references, facts_of(pod).is_ready
 
 
 def _changes_counts(change: Change[Any]) -> bool:
     if change.old is None or change.new is None:
         return True
-    return _counted(change.old.object) != _counted(change.new.object)
+    return _counted(change.old) != _counted(change.new)
 
 
 def _stale_since(pod: Object) -> Object | None:
@@ -170,7 +171,11 @@ async def clear_stale_mark(ctx: Context[Any], request: Request) -> Result | None
 
 
 def _is_marked(change: Change[Any]) -> bool:
-    return change.new is not None and _stale_since(change.new.object) is not None
+    return (
+        change.new is not None
+        and facts_of(change.new).disruption is not None
+        and _stale_since(change.new.object) is not None
+    )
 
 
 async def start(host: ControllerHost) -> None:

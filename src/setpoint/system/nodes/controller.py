@@ -12,7 +12,8 @@ from setpoint.system.nodes.node_objects import NODE
 from setpoint.system.nodes.simulated_functions import SimulatedFunctions
 from setpoint.system.nodes.simulated_nodes import COMPONENT, FIELD_MANAGER, SimulatedNodes
 from setpoint.system.persistentvolume.simulated_storage import create_class
-from setpoint.system.pods.state import ENDED, POD, phase_of
+from setpoint.system.pods.facts import facts_of
+from setpoint.system.pods.state import POD
 
 CONCURRENCY = 4
 
@@ -32,15 +33,15 @@ async def start(host: ControllerHost) -> None:
         nodes.stages = Stages(host, nodes, nodes.has)
 
     def concerns(change: Any) -> bool:
-        pod = change.held.object
-        if change.new is None and nodes.stages is not None:
-            nodes.stages.pods.forget(pod["metadata"]["uid"])
-        if change.new is None or phase_of(change.new.object) in ENDED:
-            nodes.observe(pod, is_deleted=change.new is None)
-        elif change.old is None:
-            nodes.keep_address(pod)
-        functions.observers.update(pod["metadata"]["uid"], None if change.new is None else change.new.object)
-        return change.new is not None and nodes.has(change.new.object["spec"].get("nodeName"))
+        new, uid, facts = change.new, change.held.meta.uid, facts_of(change.held)
+        if new is None and nodes.stages is not None:
+            nodes.stages.pods.forget(uid)
+        if new is None or facts.has_ended:
+            nodes.observe(uid, facts.node, is_deleted=new is None)
+        elif change.old is None and facts.addresses:
+            nodes.keep_address(new.object)
+        functions.observers.update(uid, new)
+        return new is not None and nodes.has(facts.node)
 
     pods = Controller(
         host.name,

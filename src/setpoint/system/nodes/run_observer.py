@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from setpoint.cache.cache import Cache
+from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import kind_of
 from setpoint.objects.errors import TooManyRequests
 from setpoint.objects.tree import Object
@@ -77,10 +78,10 @@ class RunObservers:
             if not self._observers[uid]:
                 del self._observers[uid]
 
-    def update(self, uid: str, pod: Object | None) -> None:
+    def update(self, uid: str, entry: CachedObject[Object] | None) -> None:
         """Passes the new state of a pod to its observers; None after its deletion."""
         for each in tuple(self._observers.get(uid, ())):
-            each.update(pod)
+            each.update(None if entry is None else entry.object)
 
 
 def _version(pod: Object) -> int:

@@ -230,15 +230,13 @@ class SimulatedNodes:
         if address and self.has(name) and not pod["spec"].get("hostNetwork"):
             self._addresses[name].keep(pod["metadata"]["uid"], address)
 
-    def observe(self, pod: Object, *, is_deleted: bool) -> None:
-        """Frees the resources of a pod that was deleted or has ended. The times of scripted runs are kept until the
-        deletion, for their logs."""
-        uid = pod["metadata"]["uid"]
+    def observe(self, uid: str, name: str, *, is_deleted: bool) -> None:
+        """Frees the resources of a pod of a node that was deleted or has ended. The times of scripted runs are kept
+        until the deletion, for their logs."""
         if is_deleted:
             self._stopping.discard(uid)
         if is_deleted or not self._scripts:
             self._memories.pop(uid, None)
-        name = pod["spec"].get("nodeName")
         if self.has(name):
             self._addresses[name].free(uid)
             self._pods[name].pop(uid, None)

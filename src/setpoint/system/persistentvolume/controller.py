@@ -28,11 +28,11 @@ from setpoint.system.persistentvolume.storage_state import (
     VOLUME,
     claim_of,
     claim_values,
-    claims_of_pod,
     default_class,
     is_fully_bound,
 )
 from setpoint.system.persistentvolume.volume_binder import VolumeBinder
+from setpoint.system.pods.facts import facts_of
 from setpoint.system.pods.state import POD
 
 COMPONENT = "persistentvolume-controller"
@@ -66,9 +66,9 @@ async def start(host: ControllerHost) -> None:
 
     def report_later(change: Change[Any]) -> None:
         """Lets the claims of a new pod report later that they wait for the pod, if they still do."""
-        if change.new is None or change.old is not None or change.new.object["spec"].get("nodeName"):
+        if change.new is None or change.old is not None or facts_of(change.new).node:
             return
-        for each in claims_of_pod(change.new.object):
+        for each in facts_of(change.new).claims:
             claim = host.cache.informer(CLAIM).store.get(f"{change.new.meta.namespace}/{each.claim}")
             if claim is not None and not is_fully_bound(claim.object):
                 request = Request(each.claim, change.new.meta.namespace)

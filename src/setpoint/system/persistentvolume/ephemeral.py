@@ -13,6 +13,7 @@ from setpoint.objects.owners import controller_reference
 from setpoint.objects.tree import Object
 from setpoint.system.controller_host import FIELD_MANAGER, ControllerHost
 from setpoint.system.persistentvolume.storage_state import CLAIM, claims_of_pod, foreign_claim
+from setpoint.system.pods.facts import facts_of
 from setpoint.system.pods.state import POD
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def _is_new(change: Change[Any]) -> bool:
     """Returns True for a new pod with ephemeral volumes: the volumes of a pod do not change."""
     if change.new is None or change.old is not None:
         return False
-    return any(use.is_ephemeral for use in claims_of_pod(change.new.object))
+    return any(use.is_ephemeral for use in facts_of(change.new).claims)
 
 
 def _claim(pod: Object, volume: str, name: str) -> Object:

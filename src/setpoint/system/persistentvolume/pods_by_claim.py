@@ -6,14 +6,14 @@ from typing import Any
 from setpoint.cache.cache import Cache
 from setpoint.cache.entry import CachedObject
 from setpoint.objects.tree import Object
-from setpoint.system.persistentvolume.storage_state import claims_of_pod
+from setpoint.system.pods.facts import facts_of
 from setpoint.system.pods.state import POD
 
 _INDEX = "claim"
 
 
 def _claims(entry: CachedObject[Any]) -> Iterable[str]:
-    return [f"{entry.meta.namespace}/{each.claim}" for each in claims_of_pod(entry.object)]
+    return [f"{entry.meta.namespace}/{each.claim}" for each in facts_of(entry).claims]
 
 
 async def pods_using(cache: Cache, claim: Object) -> Sequence[CachedObject[Any]]:

@@ -1,12 +1,13 @@
 """The state of claims and volumes: their class, sizes, annotations and references. Pure functions of the objects."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from setpoint.cache.entry import CachedObject
 from setpoint.objects.owners import is_controlled_by
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Object
+from setpoint.system.pods.facts import ClaimUse
 
 CLAIM, VOLUME, CLASS = "v1/PersistentVolumeClaim", "v1/PersistentVolume", "storage.k8s.io/v1/StorageClass"
 # The annotations of claims.
@@ -120,14 +121,6 @@ def with_claim(volume: Object, claim: Object) -> Object:
 def is_fully_bound(claim: Object) -> bool:
     """Returns True if the binding of a claim is complete."""
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
-
-
-class ClaimUse(NamedTuple):
-    """The use of a claim by a volume of a pod."""
-
-    volume: str
-    claim: str
-    is_ephemeral: bool
 
 
 def claims_of_pod(pod: Object) -> Iterator[ClaimUse]:

@@ -5,13 +5,14 @@ from typing import Any
 
 from setpoint.cache.cache import Cache
 from setpoint.cache.entry import CachedObject
+from setpoint.system.pods.facts import facts_of
 from setpoint.system.pods.state import POD
 
 _INDEX = "node"
 
 
 def _node_of(entry: CachedObject[Any]) -> Iterable[str]:
-    name = entry.object["spec"].get("nodeName")
+    name = facts_of(entry).node
     return (name,) if name else ()
 
 

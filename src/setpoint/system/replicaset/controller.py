@@ -7,6 +7,7 @@ which shows the own writes of earlier reconciles. So a stale cache delays the ne
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from setpoint.cache.entry import CachedObject
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request, Requeue, Result
@@ -14,11 +15,19 @@ from setpoint.controller.watch import Watch
 from setpoint.objects.errors import NotFound
 from setpoint.objects.labels import Selector, from_labels
 from setpoint.objects.tree import Object
-from setpoint.system.controlled_objects import AdoptionFailed, ByController, Claims, candidates, controlled_by
+from setpoint.system.controlled_objects import (
+    AdoptionFailed,
+    ByController,
+    Claims,
+    candidate_entries,
+    candidates,
+    controlled_by,
+)
 from setpoint.system.controller_host import FIELD_MANAGER, ControllerHost
 from setpoint.system.pods.control import PodControl, PodFailure, pod_of_template
 from setpoint.system.pods.deletion_order import pods_to_delete
-from setpoint.system.pods.state import POD, is_active, is_terminating
+from setpoint.system.pods.facts import facts_of
+from setpoint.system.pods.state import POD
 from setpoint.system.replicaset.status import Tally, new_status
 from setpoint.system.selectors import selector_of
 from setpoint.system.turns import in_turns
@@ -63,16 +72,16 @@ class ReplicaSetReconciler:
         except NotFound:
             return None
         claims = Claims(ctx, found, self._replicated.selector_of(found), POD)
-        pods = await candidates(ctx, POD, found)
+        pods = [pod async for pod in in_turns(ctx, await candidate_entries(ctx, POD, found)) if not _has_ended(pod)]
         try:
-            active = await claims.claim([pod async for pod in in_turns(ctx, pods) if is_active(pod)])
+            active = await claims.claim_entries([pod for pod in pods if not pod.meta.deletion_timestamp])
         except AdoptionFailed as error:
             raise Requeue(None, str(error)) from None
         terminating = None
         if self._replicated.counts_terminating:
             terminating = 0
             async for pod in in_turns(ctx, pods):
-                terminating += is_terminating(pod) and claims.is_own(pod)
+                terminating += bool(pod.meta.deletion_timestamp) and claims.is_own_entry(pod)
         failure: PodFailure | None = None
         if not found["metadata"].get("deletionTimestamp"):
             try:
@@ -90,7 +99,7 @@ class ReplicaSetReconciler:
             raise Requeue(None, str(failure))
         return None if tally.next_available is None else Result(requeue_after=tally.next_available)
 
-    async def _manage(self, ctx: Context[Any], found: Object, active: list[Object]) -> None:
+    async def _manage(self, ctx: Context[Any], found: Object, active: list[CachedObject[Any]]) -> None:
         """Creates missing pods, or deletes those beyond the desired number. Raises PodFailure."""
         wanted = _replicas(found)
         missing = wanted - len(active)
@@ -99,8 +108,9 @@ class ReplicaSetReconciler:
             await self._pods.create_many(ctx, found, pod, min(missing, BURST))
         elif missing < 0:
             number = min(-missing, BURST)
-            related = await self._related(ctx, found, active) if number < len(active) else ()
-            chosen = await pods_to_delete(ctx, active, related, number)
+            own = [pod.object async for pod in in_turns(ctx, active)]
+            related = await self._related(ctx, found, own) if number < len(own) else ()
+            chosen = await pods_to_delete(ctx, own, related, number)
             await self._pods.delete_many(ctx, found, chosen)
 
     async def _related(self, ctx: Context[Any], found: Object, active: list[Object]) -> list[Object]:
@@ -111,6 +121,10 @@ class ReplicaSetReconciler:
                 found_pods = await candidates(ctx, POD, other)
                 related += [pod async for pod in in_turns(ctx, found_pods) if _is_controlled(pod, other)]
         return related
+
+
+def _has_ended(pod: CachedObject[Any]) -> bool:
+    return facts_of(pod).has_ended
 
 
 def _is_controlled(pod: Object, owner: Object) -> bool:

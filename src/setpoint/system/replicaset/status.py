@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
+from setpoint.cache.entry import CachedObject
 from setpoint.objects.labels import from_labels
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
-from setpoint.system.pods.state import is_ready, seconds_to_available
+from setpoint.system.pods.facts import facts_of
 
 FAILURE = "ReplicaFailure"
 _COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
@@ -24,14 +26,14 @@ class Tally:
         # The seconds until the next ready pod is available; None if there is no such pod.
         self.next_available: float | None = None
 
-    def add(self, pod: Object) -> None:
+    def add(self, pod: CachedObject[Any]) -> None:
         """Counts a pod."""
-        counts = self.counts
+        counts, facts = self.counts, facts_of(pod)
         counts["replicas"] += 1
-        counts["fullyLabeledReplicas"] += self._template.matches(pod["metadata"].get("labels"))
-        wait = seconds_to_available(pod, self._min_ready, self._now)
+        counts["fullyLabeledReplicas"] += self._template.matches(pod.meta.labels)
+        wait = facts.seconds_to_available(self._min_ready, self._now)
         if wait is None:
-            counts["readyReplicas"] += is_ready(pod)
+            counts["readyReplicas"] += facts.is_ready
             return
         counts["readyReplicas"] += 1
         if wait == 0:

@@ -6,50 +6,78 @@ room. A pod that waits for the end of others on its nominated node counts for po
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from sys import intern
+from typing import Any
 
+import msgspec
+
+from setpoint.cache.entry import CachedObject, Meta
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.labels import Labels
 from setpoint.objects.tree import Object
-from setpoint.system.persistentvolume.storage_state import claims_of_pod
+from setpoint.system.pods.facts import ClaimUse, PodFacts, facts_of
 from setpoint.system.scheduler.affinity_terms import AffinityTerms, labels_of, terms_of
 from setpoint.system.scheduler.pod_counts import PodCounts
 from setpoint.system.scheduler.pod_requests import PodRequests, Resources, amounts
 
 
-class AssignedPod(NamedTuple):
-    """A pod on a node."""
+class AssignedPod(msgspec.Struct, frozen=True, gc=False):
+    """A pod on a node: the fields that count, without the pod, because there are thousands of them."""
 
     node: str
-    pod: Object
+    uid: str
+    name: str
+    namespace: str
+    labels: Labels
+    generation: int
+    resource_version: str
+    # The time of the deletion; empty for a pod that is not being deleted.
+    deleted: str
+    priority: int
     requests: PodRequests
     terms: AffinityTerms
+    claims: tuple[ClaimUse, ...]
+    start_time: str
+    # The reason of the disruption that ends the pod; None without one.
+    disruption: str | None
 
     @classmethod
     def of(cls, pod: Object, node: str) -> "AssignedPod":
-        return cls(node, pod, PodRequests.of(pod), terms_of(pod))
-
-    @property
-    def uid(self) -> str:
-        found: str = self.pod["metadata"]["uid"]
-        return found
-
-    @property
-    def namespace(self) -> str:
-        found: str = self.pod["metadata"].get("namespace", "")
-        return found
-
-    @property
-    def labels(self) -> Labels:
-        return labels_of(self.pod)
+        metadata, facts = pod["metadata"], PodFacts.of(pod)
+        return cls(
+            node=node,
+            uid=metadata["uid"],
+            name=metadata.get("name", ""),
+            namespace=intern(metadata.get("namespace", "")),
+            labels=labels_of(pod),
+            generation=metadata.get("generation") or 0,
+            resource_version=metadata.get("resourceVersion", ""),
+            deleted=metadata.get("deletionTimestamp") or "",
+            priority=facts.priority,
+            requests=PodRequests.of(pod),
+            terms=terms_of(pod),
+            claims=facts.claims,
+            start_time=facts.start_time,
+            disruption=facts.disruption,
+        )
 
     @property
     def is_terminating(self) -> bool:
-        return bool(self.pod["metadata"].get("deletionTimestamp"))
+        return bool(self.deleted)
 
     @property
-    def priority(self) -> int:
-        return priority_of(self.pod)
+    def reference(self) -> Object:
+        """The identity of the pod in the form of an object, for events and writes."""
+        metadata: Object = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "uid": self.uid,
+            "resourceVersion": self.resource_version,
+            "generation": self.generation,
+        }
+        if self.deleted:
+            metadata["deletionTimestamp"] = self.deleted
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
 
 
 def priority_of(pod: Object) -> int:
@@ -173,16 +201,28 @@ class ClusterState:
     def assign(self, pod: Object, node: str) -> None:
         """Counts a pod on a node, instead of its earlier state."""
         uid = pod["metadata"]["uid"]
-        known = self._assigned.get(uid)
-        if known is not None and known.node == node and _is_alike(known.pod, pod):
-            # Most changes of a pod are those of its status.
-            self._assigned[uid] = self._infos[node].pods[uid] = known._replace(pod=pod)
-            return
         self.remove(uid)
         self.withdraw(uid)
         assigned = self._assigned[uid] = AssignedPod.of(pod, node)
         self.info(node).add(assigned)
         self._index(assigned, 1)
+
+    def update(self, entry: CachedObject[Any]) -> bool:
+        """Follows a change of the status of a pod, as most changes are. Returns False if the pod is not counted on its
+        node, or may count differently: then the whole pod has to be assigned."""
+        meta, facts = entry.meta, facts_of(entry)
+        known = self._assigned.get(meta.uid)
+        if known is None or known.node != facts.node or not _is_alike(known, meta):
+            return False
+        changed = msgspec.structs.replace(
+            known,
+            resource_version=meta.resource_version,
+            labels=meta.labels or {},
+            start_time=facts.start_time,
+            disruption=facts.disruption,
+        )
+        self._assigned[meta.uid] = self._infos[known.node].pods[meta.uid] = changed
+        return True
 
     def remove(self, uid: str) -> bool:
         """Stops counting a pod. Returns True if the pod was counted."""
@@ -206,7 +246,7 @@ class ClusterState:
                 if not nodes:
                     del self.terms[assigned.terms]
 
-        for use in claims_of_pod(assigned.pod):
+        for use in assigned.claims:
             if not use.is_ephemeral:
                 key = assigned.namespace, use.claim
                 self._claims[key] += sign
@@ -240,12 +280,11 @@ class ClusterState:
         return list(self._nominated.get(node, {}).values())
 
 
-def _is_alike(known: Object, new: Object) -> bool:
-    """Returns True if two versions of a pod count alike."""
-    before, after = known["metadata"], new["metadata"]
+def _is_alike(known: AssignedPod, new: Meta) -> bool:
+    """Returns True if a new version of a pod counts like the known one."""
     return bool(
-        before.get("generation")
-        and before["generation"] == after.get("generation")
-        and before.get("deletionTimestamp") == after.get("deletionTimestamp")
-        and before.get("labels") == after.get("labels")
+        known.generation
+        and known.generation == new.generation
+        and known.deleted == (new.deletion_timestamp or "")
+        and known.labels == (new.labels or {})
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from setpoint.cache.cache import Cache
 from setpoint.cache.change import Change
+from setpoint.cache.entry import CachedObject
 from setpoint.client.patches import strategic
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
@@ -23,6 +24,7 @@ from setpoint.objects.tree import Object
 from setpoint.system.controller_host import ControllerHost
 from setpoint.system.persistentvolume.pods_by_claim import known_pods_using
 from setpoint.system.persistentvolume.storage_state import CLAIM, CLASS, VOLUME, claims_of_pod
+from setpoint.system.pods.facts import facts_of
 from setpoint.system.pods.state import ENDED as _ENDED
 from setpoint.system.pods.state import POD, condition_of, phase_of
 from setpoint.system.scheduler.cluster_objects import CACHED, SERVICE, CachedObjects
@@ -54,7 +56,19 @@ def is_waiting(pod: Object) -> bool:
     )
 
 
-_WAITING = Predicate(lambda change: change.new is not None and is_waiting(change.new.object), "waits for a node")
+def _waits(entry: CachedObject[Any]) -> bool:
+    """Returns True for a pod in the cache that this scheduler has to assign."""
+    facts = facts_of(entry)
+    return (
+        not facts.node
+        and not facts.has_gates
+        and facts.scheduler in ("", COMPONENT)
+        and not entry.meta.deletion_timestamp
+        and not facts.has_ended
+    )
+
+
+_WAITING = Predicate(lambda change: change.new is not None and _waits(change.new), "waits for a node")
 
 
 class _PriorityController(Controller):
@@ -62,7 +76,7 @@ class _PriorityController(Controller):
 
     def enqueue(self, request: Request, trigger: Trigger | None = None, priority: int = 0) -> None:
         entry = self.entry_of(request)
-        super().enqueue(request, trigger, priority if entry is None else priority_of(entry.object))
+        super().enqueue(request, trigger, priority if entry is None else facts_of(entry).priority)
 
 
 class SchedulerController:
@@ -231,7 +245,7 @@ class SchedulerController:
         for other in self._scheduler.cluster.nominated_to(nomination.node):
             if other.priority < priority_of(pod):
                 self._scheduler.cluster.withdraw(other.uid)
-                await _patch_status(ctx, other.pod, {"nominatedNodeName": None})
+                await _patch_status(ctx, other.reference, {"nominatedNodeName": None})
         for victim in nomination.victims:
             metadata = victim["metadata"]
             if metadata.get("deletionTimestamp"):
@@ -274,18 +288,15 @@ class SchedulerController:
             cluster.withdraw(uid)
         if new is None:
             return
-        pod = new.object
-        node = pod["spec"].get("nodeName")
-        if not node:
-            nominated = (pod.get("status") or {}).get("nominatedNodeName", "")
-            if nominated and is_waiting(pod):
-                cluster.nominate(pod, nominated)
-            return
-        if phase_of(pod) in _ENDED:
+        facts = facts_of(new)
+        if not facts.node:
+            if facts.nominated_node and _waits(new):
+                cluster.nominate(new.object, facts.nominated_node)
+        elif facts.has_ended:
             if cluster.remove(new.meta.uid):
                 self._retry()
-        else:
-            cluster.assign(pod, node)
+        elif not cluster.update(new):
+            cluster.assign(new.object, facts.node)
 
     def claim_changed(self, change: Change[Any]) -> None:
         """Tries the pods again that use a claim."""

@@ -41,7 +41,16 @@ class PodRequests(NamedTuple):
         spec = pod["spec"]
         resources = _total(spec, defaults={})
         scored = _total(spec, defaults={CPU: _DEFAULT_CPU, MEMORY: _DEFAULT_MEMORY})
-        return cls(resources, scored.get(CPU, 0), scored.get(MEMORY, 0), tuple(_ports(spec)))
+        ports = tuple(_ports(spec))
+        return _shared(tuple(resources.items()), scored.get(CPU, 0), scored.get(MEMORY, 0), ports)
+
+
+@lru_cache(maxsize=4096)
+def _shared(
+    resources: tuple[tuple[str, int], ...], scored_cpu: int, scored_memory: int, ports: tuple[HostPort, ...]
+) -> PodRequests:
+    """Returns one instance for all pods with the same requests."""
+    return PodRequests(dict(resources), scored_cpu, scored_memory, ports)
 
 
 def amounts(quantities: Mapping[str, object] | None) -> Resources:

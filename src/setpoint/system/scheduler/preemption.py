@@ -10,8 +10,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from setpoint.objects.times import parse_time
-from setpoint.objects.tree import Object
-from setpoint.system.pods.state import condition_of
 from setpoint.system.scheduler.cluster_state import AssignedPod, NodeInfo
 from setpoint.system.scheduler.framework import Cycle, Nomination, Profile, Rejection, count_for_trial, failure_message
 from setpoint.system.selectors import selector_of
@@ -73,7 +71,7 @@ class Preemption:
             return Preempted(text, Nomination("", ()))
         best = max(candidates, key=lambda each: _preference(each, now))
         text = f"found a potential placement for pod on node {best.node}, preempting {len(best.victims)} victims"
-        return Preempted(text, Nomination(best.node, [each.pod for each in best.victims]))
+        return Preempted(text, Nomination(best.node, [each.reference for each in best.victims]))
 
     def _refusal(self, cycle: Cycle, rejections: Mapping[str, Rejection]) -> str:
         """Returns the reason why a pod may not preempt others; empty if none."""
@@ -83,7 +81,7 @@ class Preemption:
         node = cycle.cluster.existing(nominated) if nominated else None
         if node is None or (nominated in rejections and rejections[nominated].unresolvable):
             return ""
-        if any(each.priority < cycle.priority and is_preempted(each.pod) for each in node.pods.values()):
+        if any(each.priority < cycle.priority and is_preempted(each) for each in node.pods.values()):
             return "not eligible due to a terminating pod on the nominated node."
         return ""
 
@@ -117,19 +115,13 @@ class Preemption:
                 count_for_trial(self._profile, cycle, by_uid[uid], node, 1)
 
 
-def is_preempted(pod: Object) -> bool:
+def is_preempted(pod: AssignedPod) -> bool:
     """Returns True for a pod that ends because of preemption."""
-    found = condition_of(pod, TARGET)
-    return (
-        bool(pod["metadata"].get("deletionTimestamp"))
-        and found is not None
-        and (found["status"], found.get("reason")) == ("True", PREEMPTED)
-    )
+    return pod.is_terminating and pod.disruption == PREEMPTED
 
 
 def _started(assigned: AssignedPod, now: datetime) -> datetime:
-    text = (assigned.pod.get("status") or {}).get("startTime")
-    return parse_time(text) if text else now
+    return parse_time(assigned.start_time) if assigned.start_time else now
 
 
 def _importance(assigned: AssignedPod, now: datetime) -> tuple[int, datetime]:
@@ -149,7 +141,7 @@ def _by_budgets(cycle: Cycle, pods: Sequence[AssignedPod]) -> tuple[list[Assigne
             status, selector = budget.get("status") or {}, selector_of(budget)
             if selector.is_everything or not each.labels or not selector.matches(each.labels):
                 continue
-            if each.pod["metadata"]["name"] in (status.get("disruptedPods") or {}):
+            if each.name in (status.get("disruptedPods") or {}):
                 continue
             key = each.namespace, budget["metadata"]["name"]
             allowed[key] = allowed.get(key, status.get("disruptionsAllowed") or 0) - 1

@@ -13,8 +13,9 @@ from setpoint.controller.context import Context
 from setpoint.controller.predicate import Predicate
 from setpoint.controller.request import Request
 from setpoint.objects.tree import Object
+from setpoint.system.pods.facts import facts_of
 from setpoint.system.pods.selection import pods_with_label
-from setpoint.system.pods.state import ENDED, is_ready, phase_of
+from setpoint.system.pods.state import ENDED, phase_of
 from setpoint.system.turns import in_turns
 
 SERVICE = "v1/Service"
@@ -138,25 +139,25 @@ def reference_to(pod: Object) -> Object:
     return {"kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"]}
 
 
-def _endpoint_facts(pod: Object) -> tuple[Any, ...]:
+def _endpoint_facts(pod: CachedObject[Any]) -> tuple[Any, ...]:
     """Returns the fields of a pod that endpoints depend on."""
-    metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
+    meta, facts = pod.meta, facts_of(pod)
     return (
-        metadata.get("labels"),
-        metadata.get("deletionTimestamp"),
-        spec.get("hostname"),
-        spec.get("subdomain"),
-        spec.get("nodeName"),
-        status.get("podIPs"),
-        phase_of(pod) in ENDED,
-        is_ready(pod),
+        meta.labels,
+        meta.deletion_timestamp,
+        facts.hostname,
+        facts.subdomain,
+        facts.node,
+        facts.addresses,
+        facts.has_ended,
+        facts.is_ready,
     )
 
 
 def _changes_endpoints(change: Change[Any]) -> bool:
     if change.old is None or change.new is None:
         return True
-    return _endpoint_facts(change.old.object) != _endpoint_facts(change.new.object)
+    return _endpoint_facts(change.old) != _endpoint_facts(change.new)
 
 
 changes_endpoints = Predicate(_changes_endpoints, "changes endpoints")

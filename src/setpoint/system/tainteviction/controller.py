@@ -19,6 +19,7 @@ from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.system.controller_host import FIELD_MANAGER, ControllerHost
 from setpoint.system.pods.by_node import known_pods_on
+from setpoint.system.pods.facts import facts_of
 from setpoint.system.pods.state import POD
 from setpoint.system.scheduler.plugins.taint_toleration import NO_EXECUTE, tolerations_of
 
@@ -81,11 +82,11 @@ class TaintEviction:
         old, new = change.old, change.new
         if new is None:
             return Request(change.held.meta.name, change.held.meta.namespace) in self._delays
-        spec = new.object["spec"]
-        if not spec.get("nodeName") or (old is not None and _matters(old.object) == _matters(new.object)):
+        name = facts_of(new).node
+        node = self._cache.informer(NODE).store.get(name) if name else None
+        if node is None or not execute_taints(node.object):
             return False
-        node = self._cache.informer(NODE).store.get(spec["nodeName"])
-        return node is not None and bool(execute_taints(node.object))
+        return old is None or _matters(old.object) != _matters(new.object)
 
 
 def _matters(pod: Object) -> tuple[Any, ...]:

@@ -40,7 +40,7 @@ class VolumeRestrictions:
     def count(self, cycle: Cycle, assigned: AssignedPod, node: NodeInfo, sign: int) -> None:
         found: _Conflicts | None = cycle.state.get(self.name)
         if found is not None and assigned.namespace == cycle.namespace:
-            uses = (each for each in claims_of_pod(assigned.pod) if not each.is_ephemeral)
+            uses = (each for each in assigned.claims if not each.is_ephemeral)
             found.number += sign * sum(each.claim in found.claims for each in uses)
 
     def filter(self, cycle: Cycle, node: NodeInfo) -> Rejection | None:
