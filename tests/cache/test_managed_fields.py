@@ -117,8 +117,8 @@ async def test_a_record_cannot_be_changed(world: World) -> None:
 def test_the_records_of_pods_that_differ_in_their_addresses_share_their_texts() -> None:
     def pod(address: str) -> CachedObject[Any]:
         key = 'k:{"ip":"' + address + '"}'
-        fields = {"f:status": {"f:podIPs": {key: {"f:ip": {}}}}}
-        return held(tree([{"manager": "kubelet", "operation": "Update", "fieldsV1": fields}]))
+        owned: Object = {"f:status": {"f:podIPs": {key: {"f:ip": {}}}}}
+        return held(tree([{"manager": "kubelet", "operation": "Update", "fieldsV1": owned}]))
 
     one, other = pod("10.244.0.2"), pod("fd00::17")
     assert one._record is not None

@@ -171,11 +171,16 @@ class SimulatedNodes:
         if not memory.is_empty:
             self._memories[metadata["uid"]] = memory
         if _differs(step.status, pod.get("status") or {}):
-            patch = strategic({"metadata": {"uid": metadata["uid"]}, "status": step.status})
+            known = {"uid": metadata["uid"]}
+            if self.stages is None:
+                # With its version, the change is recognized as an own report, and triggers no second reconcile. A Stage
+                # may match the new status.
+                known["resourceVersion"] = metadata["resourceVersion"]
+            patch = strategic({"metadata": known, "status": step.status})
             try:
                 await ctx.api.patch_status(POD, patch, metadata["name"], metadata["namespace"])
             except (NotFound, Conflict):
-                return None  # deleted or replaced meanwhile
+                return None  # deleted, replaced or changed meanwhile: the change triggers a reconcile
         if self._records_all:
             self._record(pod, status_events(pod, step.status))
         place = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
