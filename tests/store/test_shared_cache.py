@@ -375,13 +375,14 @@ async def test_a_failing_receiver_stops_no_other() -> None:
     assert await received == 7
 
 
-async def test_no_reader_waits_again_while_reports_are_late() -> None:
+async def test_no_reader_waits_again_while_reports_are_late(caplog: pytest.LogCaptureFixture) -> None:
     revision = 1
     waits = revision_waits.RevisionWaits(lambda: revision, 0.01)
     assert await waits.until(1)
     assert not await waits.until(2)
     waits._seconds = 3600.0
     assert not await waits.until(2), "the reports are known to be late"
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
     revision = 2
     waits.advanced()
     assert await waits.until(2)

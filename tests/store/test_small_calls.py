@@ -1,6 +1,7 @@
 """Small calls over HTTP/2: messages in any pieces, the duties of a client, and every failure."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from setpoint.objects.provenance import Actor
 from setpoint.store.contract import ABSENT
-from setpoint.store.etcd import EtcdConfig, EtcdStore, small_calls
+from setpoint.store.etcd import EtcdConfig, EtcdStore, Tls, small_calls
 from setpoint.store.etcd.small_calls import CallFailed, SmallCalls
 
 from .etcd_server import etcd, require_etcd, shared_etcd
@@ -154,6 +155,17 @@ async def test_an_unreachable_server_is_a_failure() -> None:
     calls = SmallCalls("127.0.0.1:1", "/", EtcdConfig(("127.0.0.1:1",)))
     with pytest.raises(CallFailed):
         await calls.call(b"", None)
+
+
+@pytest.mark.parametrize("ca", [b"no certificate", b"\xff", None])
+async def test_certificates_that_cannot_be_used_are_a_failure(
+    ca: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    calls = SmallCalls("127.0.0.1:1", "/", EtcdConfig((), tls=Tls(ca, b"certificate", b"key")))
+    with pytest.raises(CallFailed) as failure:
+        await calls.call(b"", None)
+    assert not isinstance(failure.value.__cause__, ConnectionRefusedError)
 
 
 def repeated(monkeypatch: pytest.MonkeyPatch, store: EtcdStore) -> list[object]:

@@ -2,8 +2,11 @@
 
 import asyncio
 import heapq
+import logging
 from collections.abc import Callable
 from itertools import count
+
+_log = logging.getLogger("setpoint.store")
 
 
 class RevisionWaits:
@@ -46,5 +49,7 @@ class RevisionWaits:
 
     def _give_up(self, waiting: asyncio.Future[bool]) -> None:
         if not waiting.done():
+            if not self._is_late:
+                _log.warning("the events of the store are late: until they arrive, objects are read from the store")
             self._is_late = True
             waiting.set_result(False)

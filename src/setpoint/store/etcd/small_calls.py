@@ -194,7 +194,7 @@ class SmallCalls:
                     _, self._connection = await loop.create_connection(
                         _Connection, host.strip("[]"), int(port), ssl=context, server_hostname=name
                     )
-            except (OSError, TimeoutError) as error:
+            except (OSError, TimeoutError, ValueError) as error:
                 raise CallFailed from error
             return self._connection
 
@@ -206,11 +206,14 @@ class SmallCalls:
 
 
 def _context(tls: Tls) -> ssl.SSLContext:
-    """Returns the settings of TLS. Raises OSError, also for invalid certificates."""
+    """Returns the settings of TLS. Raises OSError or ValueError for invalid certificates, and for those of a client on
+    a system without files in memory."""
     context = ssl.create_default_context(cadata=None if tls.ca is None else tls.ca.decode("ascii"))
     context.set_alpn_protocols(["h2"])
     if tls.certificate is not None and tls.key is not None:
         # Python reads certificates from files only: this one is in memory, and ends here.
+        if not hasattr(os, "memfd_create"):
+            raise OSError("the key of the client would have to be written to a file")
         file = os.memfd_create("certificate")
         try:
             os.write(file, tls.certificate + b"\n" + tls.key)
