@@ -116,8 +116,7 @@ class Server:
         )
         enforced = "ResourceQuota" not in settings.disabled_plugins
         ledger = self.services.ledger = Ledger(self.services, enforced=enforced, counts_written=settings.counts_quotas)
-        # The extension API servers; a server that makes no calls, or writes nothing, does not check them.
-        self._aggregation = Aggregation(self.services, checks=not offline)
+        self._aggregation = Aggregation(self.services)
         self.services.reactions = (*self.services.reactions, ledger, self._aggregation)
         definitions.attach(self.services)
         authorization.attach(self.services)

@@ -25,6 +25,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.server.aggregation.aggregation import CHECK_SECONDS
+from setpoint.server.server_options import Serving
 
 SERVICES = "/api/v1/namespaces/extensions/services"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/extensions/endpointslices"
@@ -167,3 +168,20 @@ async def test_a_user_cannot_write_the_condition_without_the_right() -> None:
         _, tree = await ask(plane, "GET", API_SERVICE)
         status, _ = await ask(plane, "PUT", f"{API_SERVICE}/status", tree, impersonate_user="jane")
         assert status == 403
+
+
+async def test_a_server_that_makes_no_calls_has_no_remote_versions() -> None:
+    async with ControlPlane(system=False, serving=Serving(offline="a recorded cluster")) as plane:
+        tree = api_service(group="metrics.k8s.io", version="v1beta1")
+        tree["metadata"]["name"] = "v1beta1.metrics.k8s.io"
+        for each in (tree, api_service()):
+            _, made = await ask(plane, "POST", API_SERVICES, each)
+            available = {"type": "Available", "status": "True", "reason": "Passed"}
+            made["status"] = {"conditions": [available]}
+            path = f"{API_SERVICES}/{made['metadata']['name']}"
+            status, written = await ask(plane, "PUT", f"{path}/status", made)
+            assert status == 200
+            await asyncio.sleep(0.05)
+            assert (await ask(plane, "GET", path))[1] == written
+        assert (await ask(plane, "GET", NOTES))[0] == 404
+        assert (await ask(plane, "GET", "/apis/metrics.k8s.io/v1beta1/nodes"))[0] == 200

@@ -35,12 +35,11 @@ _log = logging.getLogger(__name__)
 
 
 class Aggregation:
-    """The extension API servers of one server, and a reaction to changes of Services and EndpointSlices. If `checks`
-    is False, another server writes the conditions."""
+    """The extension API servers of one server, and a reaction to changes of Services and EndpointSlices. A server that
+    is offline has none: its APIServices may be those of another cluster."""
 
-    def __init__(self, services: Services, *, checks: bool) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
-        self._checks = checks
         self._followed: dict[str, FollowedVersion] = {}
         self._client: RemoteClient | None = None
         self._turns = asyncio.Semaphore(_CHECKS)
@@ -50,6 +49,8 @@ class Aggregation:
 
     async def start(self) -> None:
         """Follows the stored APIServices."""
+        if self._services.offline:
+            return
         self._is_started = True
         await self._view.current()
         self._publish()
@@ -94,6 +95,8 @@ class Aggregation:
     # The followed APIServices
 
     def _changed(self, key: str, declared: DeclaredVersion | None) -> None:
+        if self._services.offline:
+            return
         name = key.rpartition("/")[2]
         followed = self._followed.get(name)
         if declared is None:
@@ -106,10 +109,10 @@ class Aggregation:
             if followed is not None and followed.task is not None:
                 followed.task.cancel()
             followed = self._followed[name] = FollowedVersion(declared)
-            if self._checks:
-                followed.task = asyncio.get_running_loop().create_task(self._follow(followed))
+            followed.task = asyncio.get_running_loop().create_task(self._follow(followed))
         else:
             if followed.declared.version.server != declared.version.server:
+                self._requests.pop(followed.declared.version.server, None)
                 followed.documents = RemoteDocuments()
                 followed.changed.set()
             followed.declared = declared
