@@ -344,6 +344,10 @@ class Controller:
             return
         self.queue.add_after(request, self.options.debounce, trigger, priority=priority)
 
+    def has_readers(self, kind: KindRef) -> bool:
+        """Returns False if no request looked up an object."""
+        return bool(self.lookups.buckets)
+
     def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         """Queues every request that looked up the changed object."""
         if not self.lookups.buckets:

@@ -386,7 +386,8 @@ class _Write(NamedTuple):
 
 def reference(obj: AnyObject) -> Object:
     """Returns the object reference of an event. Raises ValueError for an object without apiVersion, kind or name."""
-    tree = tree_of(obj)
+    # A frozen tree is only read: `tree_of` would copy the whole object for each event.
+    tree = obj if isinstance(obj, dict) else tree_of(obj)
     metadata = tree.get("metadata") or {}
     found = {
         "apiVersion": tree.get("apiVersion"),

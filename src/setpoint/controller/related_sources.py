@@ -100,6 +100,9 @@ class _Sweep:
     def cache(self, cluster: str) -> Cache:
         return self._host.cache(cluster)
 
+    def has_readers(self, kind: KindRef) -> bool:
+        return self._host.has_readers(kind)
+
     def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         self._host.enqueue_readers(kind, change, trigger, cluster)
 

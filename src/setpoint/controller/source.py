@@ -34,6 +34,9 @@ class SourceHost(Protocol):
     def enqueue(self, request: Request, trigger: Trigger, priority: int = 0) -> None:
         """Queues a request."""
 
+    def has_readers(self, kind: KindRef) -> bool:
+        """Returns False if no change of the kind concerns `enqueue_readers`."""
+
     def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         """Queues every request whose last reconcile looked up the changed object."""
 

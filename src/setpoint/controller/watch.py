@@ -192,6 +192,11 @@ class _Watching:
     def clock(self) -> Clock:
         return self._host.clock
 
+    @property
+    def has_readers(self) -> bool:
+        """False if a change that triggers no request has no effect."""
+        return self._host.has_readers(self._kind)
+
     def requests(self, entry: CachedObject[Any]) -> Requests:
         return self._watch.handler(entry)
 
@@ -289,6 +294,8 @@ class _Retries:
         except Exception as error:
             self._later(change.held.meta.key, change, error)
             return
+        if not any(results) and not self._watching.has_readers:
+            return  # most changes of pods concern one of many controllers
         if any(_waits(each) for each in results):
             key = change.held.meta.key
             self._results[key] = results

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from setpoint.client.client import Client
 from setpoint.client.transport import Answer, Call, Stream, Transport, TransportError
-from setpoint.controller.recorder import Events
+from setpoint.controller.recorder import Events, reference
 from setpoint.objects.clock import ManualClock
+from setpoint.objects.frozen import freeze
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
@@ -386,3 +388,14 @@ async def test_an_event_that_was_written_before_is_not_written_again(world: Worl
         writer.recorder("one").normal(world.about, "Published", "it serves")
         await writer.flush()
     assert len(await world.all()) == 1
+
+
+def test_the_reference_to_an_object_of_a_cache_copies_no_part_of_the_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(tree: Any) -> Any:
+        raise AssertionError("the whole object is copied")
+
+    monkeypatch.setattr("setpoint.client.kinds.thaw", refuse)
+    metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "7", "labels": {"app": "web"}}
+    found = reference(freeze({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "a"}}))
+    wanted = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "7"}
+    assert found == {"apiVersion": "v1", "kind": "Pod", **wanted}

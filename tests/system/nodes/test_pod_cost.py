@@ -3,9 +3,12 @@
 from collections import Counter
 from typing import Any
 
+import pytest
 from bench.nodes import deployment
 
 from setpoint import testing
+from setpoint.controller.request import Trigger
+from setpoint.system.nodes.container_status import reported
 from setpoint.system.pods.facts import PodFacts, facts_of
 from setpoint.system.pods.state import POD
 
@@ -49,7 +52,7 @@ async def test_a_pod_is_decoded_for_its_two_reconciles_only() -> None:
         assert pods.kept.decoded - before == 2 * REPLICAS
 
 
-async def test_idle_pods_stay_bytes_and_handlers_share_their_facts(monkeypatch: Any) -> None:
+async def test_idle_pods_stay_bytes_and_handlers_share_their_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     read, reads = PodFacts.read, Counter[str]()
 
     def counted(raw: bytes) -> PodFacts:
@@ -68,3 +71,32 @@ async def test_idle_pods_stay_bytes_and_handlers_share_their_facts(monkeypatch: 
         assert reads["facts"] <= 3 * REPLICAS
         assert all(facts_of(each).is_ready for each in entries)
         assert reads["facts"] <= 3 * REPLICAS
+
+
+async def test_only_the_controllers_that_a_pod_concerns_are_triggered(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Counter[str]()
+
+    def counted(*args: Any) -> Trigger:
+        found = Trigger(*args)
+        made[found.kind.kind if found.kind else ""] += 1
+        return found
+
+    monkeypatch.setattr("setpoint.controller.watch.Trigger", counted)
+    async with testing.world(nodes="simulated:3") as world:
+        await world.settle()
+        made.clear()
+        await world.client.create(deployment(REPLICAS))
+        await world.settle()
+    # Three changes of a pod, each reported to the controllers that the pod concerns, and to those that looked up
+    # objects: three of them, not all handlers.
+    assert 0 < made["Pod"] <= 9 * REPLICAS, made
+
+
+def test_a_node_reports_no_empty_states() -> None:
+    status = {"phase": "Running", "containerStatuses": [{"name": "a", "lastState": {}, "state": {"running": {}}}]}
+    assert reported(status) == {
+        "phase": "Running",
+        "containerStatuses": [{"name": "a", "state": {"running": {}}}],
+    }
+    ended = {"containerStatuses": [{"name": "a", "lastState": {"terminated": {"exitCode": 1}}}]}
+    assert reported(ended) == ended

@@ -248,6 +248,10 @@ class Chain(Controller, Registrar[Obj]):
         todo.wanted = min(todo.wanted, self.clock.monotonic() + seconds)
         self.queue.add_after(request, seconds, Trigger("requeue"))
 
+    def has_readers(self, kind: KindRef) -> bool:
+        """Returns True also for the kind of the chain: `enqueue_readers` records deleted objects of this kind."""
+        return kind.gvk == self.kind.gvk or super().has_readers(kind)
+
     def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         """Records the last state of deleted objects for `on_delete` handlers, and queues requests as any controller."""
         old = change.old

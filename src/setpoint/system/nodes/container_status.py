@@ -35,6 +35,18 @@ def running(pod: Object, container: Object, run: int, last_state: Object, now: d
     }
 
 
+def reported(status: Object) -> Object:
+    """Returns the status of a pod as a node sends the status: without the empty last states of containers, which the
+    server adds. A server compares every empty value of a request with the object again."""
+    found = dict(status)
+    for name in ("containerStatuses", "initContainerStatuses"):
+        if name in found:
+            found[name] = [
+                {field: value for field, value in each.items() if field != "lastState" or value} for each in found[name]
+            ]
+    return found
+
+
 def ended(status: Object, code: int, now: datetime, behaviour: Behaviour | None = None) -> Object:
     """Returns the state of a running container after its end."""
     reason = (behaviour.reason if behaviour else "") or ("Error" if code else "Completed")

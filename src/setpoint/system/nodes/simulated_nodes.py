@@ -19,6 +19,7 @@ from setpoint.objects.tree import Object
 from setpoint.system.node_scripts import ContainerRun
 from setpoint.system.node_setting import NODE_FAILURE, NodeSetting
 from setpoint.system.nodelifecycle.node_health import NOT_READY, UNKNOWN, ready_status
+from setpoint.system.nodes.container_status import reported
 from setpoint.system.nodes.kubelet_events import KubeletEvent, status_events, stop_events
 from setpoint.system.nodes.node_objects import (
     LEASE,
@@ -176,7 +177,7 @@ class SimulatedNodes:
                 # With its version, the change is recognized as an own report, and triggers no second reconcile. A Stage
                 # may match the new status.
                 known["resourceVersion"] = metadata["resourceVersion"]
-            patch = strategic({"metadata": known, "status": step.status})
+            patch = strategic({"metadata": known, "status": reported(step.status)})
             try:
                 await ctx.api.patch_status(POD, patch, metadata["name"], metadata["namespace"])
             except (NotFound, Conflict):
