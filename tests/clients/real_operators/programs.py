@@ -40,8 +40,9 @@ MODULES = {
     "kustomize-controller": Module("github.com/fluxcd/kustomize-controller", "v1.9.4", {"controller": "."}),
     # The definitions of the sources that kustomize-controller watches.
     "source-controller": Module("github.com/fluxcd/source-controller", "v1.9.6", {}),
-    "keda": Module(
-        "github.com/kedacore/keda/v2", "v2.21.0", {"operator": "./cmd/operator", "adapter": "./cmd/adapter"}
+    "keda": Module("github.com/kedacore/keda/v2", "v2.21.0", {"operator": "./cmd/operator"}),
+    "custom-metrics-apiserver": Module(
+        "sigs.k8s.io/custom-metrics-apiserver", "v1.36.0", {"adapter": "./test-adapter"}
     ),
 }
 

@@ -1,7 +1,7 @@
 """KEDA: a Deployment is activated from zero replicas by its trigger, and deactivated again.
 
-More than one replica needs an external metric, which KEDA serves by an APIService; Setpoint does not forward requests
-to other API servers.
+More than one replica needs an external metric of KEDA's metrics server, an extension API server, which this scenario
+does not run.
 """
 
 import json
