@@ -11,6 +11,7 @@ from tests.event_loops import pytest_pyfunc_call as pytest_pyfunc_call
 from tests.event_loops import test_loop as test_loop
 from tests.stuck_tests import add_option
 from tests.stuck_tests import pytest_configure as pytest_configure
+from tests.stuck_tests import pytest_exception_interact as pytest_exception_interact
 from tests.stuck_tests import pytest_runtest_protocol as pytest_runtest_protocol
 from tests.stuck_tests import pytest_unconfigure as pytest_unconfigure
 

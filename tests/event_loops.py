@@ -70,6 +70,7 @@ class TestLoop:
                 self._abandon()
                 self._steps.put_nowait(None)
                 left = self._runner.get_loop().run_until_complete(self._task)
+                self._cancel(left)
         finally:
             if not self._is_stuck:  # closing would wait for the stuck step as well
                 self._runner.close()
@@ -91,6 +92,18 @@ class TestLoop:
         _STUCK.append((self, self._runner.get_loop()))
         places = "\n".join(_awaited(self._task.get_coro()))
         pytest.fail(f"the test does not end when it is cancelled; it waits at:\n{places}", pytrace=False)
+
+    def _cancel(self, tasks: "list[asyncio.Task[Any]]") -> None:
+        """Cancels tasks. Those that do not end are stuck: the end of the loop would wait for them."""
+        if not tasks:
+            return
+        for task in tasks:
+            task.cancel()
+        loop = self._runner.get_loop()
+        _, pending = loop.run_until_complete(asyncio.wait(tasks, timeout=_CANCELLATIONS * _SECONDS))
+        if pending:
+            self._is_stuck = True
+            _STUCK.append((self, loop))
 
     def _handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Ends the test after a signal of pytest-timeout, whose exception uvloop logs as that of any callback."""

@@ -37,14 +37,25 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Runs a test with its fixtures, and ends the process long after the time limit of the test."""
-    if (seconds := limit(item)) <= 0:
+    if limit(item) <= 0:
         return (yield)
-    seconds += float(item.config.getini("stuck_seconds"))
-    faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[_STDERR])
+    _start(item)
     try:
         return (yield)
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """Starts the time again after a failure: pytest ends the time then, and the teardown may be stuck as well."""
+    if isinstance(node, pytest.Item) and limit(node) > 0:
+        _start(node)
+
+
+def _start(item: pytest.Item) -> None:
+    seconds = limit(item) + float(item.config.getini("stuck_seconds"))
+    faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[_STDERR])
 
 
 def limit(item: pytest.Item) -> float:

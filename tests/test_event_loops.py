@@ -110,6 +110,20 @@ async def test_stuck():
             pass
 
 
+kept = []
+
+
+async def test_stuck_task():
+    async def stubborn():
+        while True:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                pass
+
+    kept.append(asyncio.create_task(stubborn()))
+
+
 async def test_next():
     await asyncio.sleep(0)
 """
@@ -168,4 +182,5 @@ def test_a_test_that_cannot_be_cancelled_fails_and_the_others_go_on(tmp_path: Pa
     found = run(tmp_path, STUCK)
     assert "FAILED Failed: Timeout (>0.5s) from pytest-timeout." in found["test_stuck"]
     assert "ERROR Failed: the test does not end when it is cancelled" in found["test_stuck"]
+    assert "ERROR Failed: tasks still run after the test" in found["test_stuck_task"]
     assert found["test_next"] == "PASSED"

@@ -8,8 +8,10 @@ ROOT = Path(__file__).parents[1]
 TESTS = """
 import time
 
+import pytest
 
-def test_stuck():
+
+def wait():
     while True:
         try:
             time.sleep(60)
@@ -17,7 +19,21 @@ def test_stuck():
             pass
 
 
-def test_after_the_stuck_one():
+def test_stuck():
+    wait()
+
+
+@pytest.fixture
+def stuck():
+    yield
+    wait()
+
+
+def test_with_a_stuck_teardown(stuck):
+    raise ValueError
+
+
+def test_after_the_stuck_ones():
     pass
 """
 
@@ -31,6 +47,8 @@ def test_a_stuck_test_fails_and_the_run_goes_on(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert "1 failed, 1 passed" in run.stdout
-    assert "crashed while running" in run.stdout
+    assert "1 passed" in run.stdout
+    for test in ("test_stuck", "test_with_a_stuck_teardown"):
+        assert f"crashed while running 'test_some.py::{test}'" in run.stdout
     assert "in test_stuck" in run.stderr
+    assert "in stuck" in run.stderr

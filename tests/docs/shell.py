@@ -136,6 +136,11 @@ class Shell:
         self._bash.stdout.close()
         assert error is not None or not left, f"the page leaves this running: {list(left.values())}"
 
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The variables with which the commands run."""
+        return self._environ
+
     def type(self, command: str) -> Typed:
         """Types a command and waits for its end."""
         with self._news:

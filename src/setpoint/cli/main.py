@@ -52,6 +52,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
             "setpoint.cli.past.timeline:timeline", "Show the changes of objects in chronological order."
         ),
         "trace": CommandEntry("setpoint.cli.past.trace:trace", "Show the reconciles of an object and their triggers."),
+        "mcp": CommandEntry("setpoint.cli.mcp.group:mcp", "Serve tools for coding assistants (MCP)."),
     },
     "Objects": {
         "get": CommandEntry("setpoint.cli.objects.get:get", "Display objects."),

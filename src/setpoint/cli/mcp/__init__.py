@@ -1,0 +1,1 @@
+"""`setpoint mcp`: tools for coding assistants, by the Model Context Protocol."""
