@@ -27,7 +27,6 @@ def mcp(ctx: click.Context, writes: bool, server: Server) -> None:
 
     \b
       setpoint mcp init
-      setpoint mcp --session shop --allow-writes
     """
     ctx.obj = server
     if ctx.invoked_subcommand is not None:

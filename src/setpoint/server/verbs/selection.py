@@ -120,6 +120,7 @@ async def _select_matching(
     chunk = max(limit, _CHUNK) if limit else 0
     while True:
         page = await indexed(context, store, selector.wanted, Range(selector.prefix, after, chunk, at))
+        is_from_index = page is not None
         if page is None:
             page = await ranged(context, store, selector.prefix, after, chunk, at, scope)
         held = () if resource.fetch is None else await resource.prepare(selector.unread(page.items))
@@ -130,6 +131,9 @@ async def _select_matching(
                 found.append(item)
                 if len(found) == limit:
                     more = len(page.items) - place - 1 + page.remaining
+                    if not more and is_from_index:
+                        # As without an index, a page is the last one if there is no object after its objects.
+                        more = len((await store.range(selector.prefix, item.key, 1, page.revision)).items)
                     return _selected(resource, scope, found, page.revision, more, counted=False)
         del held
         if not page.remaining:
