@@ -15,6 +15,7 @@ import traceback
 from urllib.parse import parse_qs
 
 import msgspec
+from tests.consistency.world import index_few_objects
 
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.ids import SystemIds
@@ -56,6 +57,7 @@ async def _serve(launch: Launch) -> None:
     settings = ServerSettings(state_cache_bytes=launch.cache_bytes)
     server = Server(store, clock=SystemClock(), ids=SystemIds(), settings=settings)
     server.services.views.shared = launch.is_shared
+    index_few_objects(server)
     await server.start()
 
     async def answer(request: Request) -> Response:

@@ -35,6 +35,12 @@ class Interrupted(Exception):
     """The response was lost in a restart."""
 
 
+def index_few_objects(server: Server) -> None:
+    """Has a server build indexes although a round has few objects."""
+    if server.services.term_indexes is not None:
+        server.services.term_indexes.least = 0
+
+
 class Servers(Protocol):
     """The servers of a round, in this process (`World`) or in others (`processes.ServedWorld`)."""
 
@@ -80,6 +86,7 @@ class World:
             settings = ServerSettings(state_cache_bytes=self.cache_bytes)
             server = Server(store, clock=SystemClock(), ids=SystemIds(), settings=settings)
             server.services.views.shared = number > 1
+            index_few_objects(server)
             await server.start()
             self.stores.append(store)
             self.servers.append(server)

@@ -49,6 +49,7 @@ def terms() -> Terms:
 async def indexes(store: Store) -> AsyncIterator[TermIndexes]:
     assert isinstance(store, HeldState)
     indexes = TermIndexes(store)
+    indexes.least = 0
     yield indexes
     indexes.close()
 
@@ -361,3 +362,14 @@ async def test_a_restored_state_has_new_indexes(store: Store, names: Names) -> N
     await store.restore(snapshot)
     await names("red")
     assert await names("red") == ["a"]
+
+
+async def test_few_objects_have_no_index(store: Store, indexes: TermIndexes, names: Names) -> None:
+    indexes.least = 3
+    for name in ("a", "b"):
+        await put(store, name, "color=red")
+    for _ in range(3):
+        assert await names("red") is None
+    await put(store, "c", "color=red")
+    await names("red")
+    assert await names("red") == ["a", "b", "c"]

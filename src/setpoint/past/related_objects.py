@@ -30,7 +30,7 @@ class Related:
     def __init__(self, client: Client, resources: Sequence[APIResource]) -> None:
         self._client = client
         self._resources = resources
-        self._listed: dict[tuple[APIResource, str], list[Object]] = {}
+        self._listed: dict[tuple[APIResource, str, str], list[Object]] = {}
 
     async def owned(self, tree: Object, place: ObjectReference) -> list[ObjectReference]:
         """Returns the direct and indirect dependents of an object, each after its owner."""
@@ -77,11 +77,7 @@ class Related:
 
     async def of_app(self, app: str) -> list[ObjectReference]:
         """Returns the objects with the label of an app."""
-        return [
-            _place(resource, item)
-            for resource, item in await self._everything("")
-            if (item["metadata"].get("labels") or {}).get(APP_LABEL) == app
-        ]
+        return [_place(resource, item) for resource, item in await self._everything("", f"{APP_LABEL}={app}")]
 
     async def inside(self, namespace: str) -> list[tuple[ObjectReference, Object]]:
         """Returns the objects in a namespace with their metadata, those with finalizers first."""
@@ -128,24 +124,28 @@ class Related:
             return None
         return ObjectReference(resource, reference.get("name", ""), namespace if resource.namespaced else "")
 
-    async def _everything(self, namespace: str) -> list[tuple[APIResource, Object]]:
-        """Returns the objects of every kind, in a namespace or in all."""
+    async def _everything(self, namespace: str, labels: str = "") -> list[tuple[APIResource, Object]]:
+        """Returns the objects of every kind, in a namespace or in all, that a label selector matches."""
         groups = {each.gvk.group_kind: each for each in reversed(self._resources) if "list" in each.verbs}
         kinds = [each for each in groups.values() if each.plural not in _UNOWNED]
-        return await self._of([each for each in kinds if not namespace or each.namespaced], namespace)
+        return await self._of([each for each in kinds if not namespace or each.namespaced], namespace, labels)
 
-    async def _of(self, kinds: Iterable[APIResource], namespace: str) -> list[tuple[APIResource, Object]]:
+    async def _of(
+        self, kinds: Iterable[APIResource], namespace: str, labels: str = ""
+    ) -> list[tuple[APIResource, Object]]:
         kinds = list(kinds)
-        listed = await asyncio.gather(*(self._list(each, namespace if each.namespaced else "") for each in kinds))
+        listed = await asyncio.gather(
+            *(self._list(each, namespace if each.namespaced else "", labels) for each in kinds)
+        )
         return [(kind, item) for kind, items in zip(kinds, listed, strict=True) for item in items]
 
-    async def _list(self, resource: APIResource, namespace: str) -> list[Object]:
-        key = resource, namespace
+    async def _list(self, resource: APIResource, namespace: str, labels: str) -> list[Object]:
+        key = resource, namespace, labels
         if key not in self._listed:
             try:
                 ref = KindRef(resource.gvk, metadata_only=True)
                 client = self._client.with_options(namespace="") if not namespace else self._client
-                self._listed[key] = (await client.list(ref, namespace)).items
+                self._listed[key] = (await client.list(ref, namespace, labels=labels)).items
             except APIError:
                 self._listed[key] = []  # objects without read permission are left out
         return self._listed[key]

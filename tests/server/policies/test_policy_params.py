@@ -5,6 +5,7 @@ from tests.server.policies.world import World, binding, cases, config_map, play,
 from tests.server.write.api import definition
 
 from setpoint.objects.tree import Object
+from setpoint.server.registry.selectors import ObjectSelector
 
 VAP = "ValidatingAdmissionPolicy"
 
@@ -31,3 +32,34 @@ async def test_a_custom_resource_parametrizes_policies_as_soon_as_it_is_defined(
     assert answer.body["message"].endswith("too much")
     await world.delete(widget)
     assert (await world.send("POST", path, config_map("c", k="v", l="w"))).status == 201
+
+
+async def test_selected_parameters_are_found_by_an_index(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+    matches = ObjectSelector.matches
+
+    def counted(selector: ObjectSelector, key: str, value: bytes, revision: int) -> bool:
+        nonlocal compared
+        compared += 1
+        return matches(selector, key, value, revision)
+
+    monkeypatch.setattr(ObjectSelector, "matches", counted)
+    indexes = world.server.services.term_indexes
+    assert indexes is not None
+    indexes.least = 0
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    for number in range(30):
+        labels = {"limits": "yes"} if number == 7 else {"limits": f"no-{number}"}
+        await world.post({**kind, "metadata": {"name": f"p{number}", "labels": labels}, "data": {"size": "1"}})
+    validations = [{"expression": "size(object.data) <= int(params.data.size)", "message": "too much"}]
+    await world.post(policy(VAP, paramKind=kind, validations=validations))
+    selector = {"matchLabels": {"limits": "yes"}}
+    await world.post(binding(f"{VAP}Binding", paramRef={"selector": selector, "parameterNotFoundAction": "Deny"}))
+    counts = []
+    for name in ("a", "b", "c"):
+        compared = 0
+        answer = await world.send("POST", "/api/v1/namespaces/default/configmaps", config_map(name, k="v", l="w"))
+        assert answer.body["message"].endswith("too much")
+        counts.append(compared)
+    assert counts[0] >= 30, "the first use reads all objects"
+    assert counts[2] == 1

@@ -83,6 +83,9 @@ def event(name: str, of: str) -> dict[str, Any]:
 
 async def filled(reader: Reader, path: str) -> None:
     """Creates objects of which each tenth is of the group 3."""
+    indexes = reader.server.services.term_indexes
+    assert indexes is not None
+    indexes.least = OBJECTS
     if path == GEARS:
         await reader.json(DEFINITIONS, method="POST", body=GEAR, status=201)
     for number in range(OBJECTS):

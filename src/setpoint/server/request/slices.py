@@ -6,6 +6,8 @@ All objects of one response are read at the same revision, regardless of the dur
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
+from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.selectors import ObjectSelector
 from setpoint.server.request.context import Context
 from setpoint.store.cached import NotHeld, Range, Wanted
 from setpoint.store.contract import Item, Page, StateReads, TooLate
@@ -67,20 +69,42 @@ async def ranged(
     return page
 
 
-async def indexed(context: Context, store: StateReads, wanted: Sequence[Wanted], within: Range) -> Page | None:
+async def indexed(
+    context: Context, store: StateReads, wanted: Sequence[Wanted], within: Range, user: str | None = None
+) -> Page | None:
     """Reads the objects with wanted terms from an index, and possibly others. Returns None if the index does not have
-    them, or not all writes that the reads have: the caller then reads all objects."""
+    them, or not all writes that the reads have: the caller then reads all objects. The index counts for the user of the
+    request unless another is given."""
     indexes = context.services.term_indexes
     if indexes is None or not wanted:
         return None
     newest = await store.revision()
-    found = await indexes.select(context.user.name, wanted, within, context.pause)
+    found = await indexes.select(context.user.name if user is None else user, wanted, within, context.pause)
     # If other servers write to the store, the index may be behind.
     if found is None or (within.at is None and found.revision < newest):
         return None
     if context.seat is not None:
         context.seat.scanned(within.prefix, len(found.items), await weighed(context, found.items))
     return Page(found.items, found.revision, int(found.more))
+
+
+async def matching(
+    context: Context, resource: Resource, selector: ObjectSelector, user: str | None = None
+) -> list[Item]:
+    """Returns the current objects that a selector matches, for a request that is no list of these objects."""
+    store = context.services.store
+    page = await indexed(context, store, selector.wanted, Range(selector.prefix), user)
+    if page is None:
+        page = await store.range(selector.prefix)
+    held = () if resource.fetch is None else await resource.prepare(selector.unread(page.items))
+    found: list[Item] = []
+    for place, item in enumerate(page.items, 1):
+        if place % COMPARED == 0:
+            await context.pause()
+        if selector.matches(item.key, item.value, item.revision):
+            found.append(item)
+    del held
+    return found
 
 
 async def weighed(context: Context, items: Sequence[Item]) -> int:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 from setpoint.node.given_usage import given_usage
 from setpoint.node.usage import NodeSample, PodSample, Usage
+from setpoint.objects import fields
 from setpoint.objects.duration import format_duration
 from setpoint.objects.errors import BadRequest, NotFound
 from setpoint.objects.gvk import GroupResource
@@ -22,6 +23,7 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.selectors import ObjectSelector
 from setpoint.server.request.context import Context
 from setpoint.server.request.list_options import ListOptions, at_revision, list_options
+from setpoint.server.request.slices import matching
 from setpoint.store.contract import Item
 
 # The interval of samples that annotations give.
@@ -60,7 +62,7 @@ async def get_node_metrics(context: Context, resource: Resource) -> Response:
     _refuse_past(context)
     name, nodes = context.info.name, _core(context, "nodes")
     item = await context.services.store.get(nodes.storage.key("", name))
-    sample = await _NodeSamples(context).of(name) if item is not None else None
+    sample = await _NodeSamples(context, name).of(name) if item is not None else None
     if item is None or sample is None:
         raise NotFound.of(_NODES, name)
     return await object_answer(context, resource, resource.encode(_node_metrics(resource, nodes.item(item), sample)))
@@ -107,9 +109,14 @@ async def _selected(
 ) -> AsyncIterator[Item]:
     """Yields the stored objects that the request selects."""
     selector = ObjectSelector(resource, namespace, options.label_selector, options.field_selector)
-    async for item in _stored(context, selector.prefix):
-        if selector.matches(item.key, item.value, item.revision):
+    if selector.is_everything:
+        async for item in _stored(context, selector.prefix):
             yield item
+        return
+    for number, item in enumerate(await matching(context, resource, selector), 1):
+        if number % _TURN == 0:
+            await context.pause()
+        yield item
 
 
 async def _stored(context: Context, prefix: str) -> AsyncIterator[Item]:
@@ -136,10 +143,12 @@ async def _pod_sample(context: Context, pod: Object) -> PodSample | None:
 
 
 class _NodeSamples:
-    """The samples of nodes, for one request. All pods are read at most once, for the first node without an agent."""
+    """The samples of nodes, or of one node, for one request. Their pods are read at most once, for the first node
+    without an agent."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, only: str = "") -> None:
         self._context = context
+        self._only = only
         self._given: dict[str, NodeSample] | None = None
 
     async def of(self, name: str) -> NodeSample | None:
@@ -148,15 +157,16 @@ class _NodeSamples:
         if agent is not None:
             return await agent.node_sample(name)
         if self._given is None:
-            self._given = await _given_by_node(self._context)
+            self._given = await _given_by_node(self._context, self._only)
         return self._given.get(name)
 
 
-async def _given_by_node(context: Context) -> dict[str, NodeSample]:
-    """Returns the samples of the nodes without an agent: the sums of their pods with annotations."""
+async def _given_by_node(context: Context, only: str) -> dict[str, NodeSample]:
+    """Returns the samples of the nodes without an agent, or of one node: the sums of their pods with annotations."""
     found: dict[str, NodeSample] = {}
     pods = _core(context, "pods")
-    async for item in _stored(context, pods.storage.prefix):
+    on_node = fields.Selector((fields.Requirement("spec.nodeName", only),) if only else ())
+    async for item in _selected(context, pods, ListOptions(field_selector=on_node)):
         # A test of the bytes, because most pods have no such annotation, and decoding takes longer.
         if b"kwok.x-k8s.io/usage-" not in item.value:
             continue

@@ -32,6 +32,8 @@ _SLICE, _SLICE_BYTES = 128, 256 << 10
 _UNUSED = 1000
 # The number of changes that are remembered for reads of recent revisions.
 _REMEMBERED = 5000
+# Of fewer objects, an index is not worth its place: another one may have to go.
+_LEAST = 100
 # With more matches, a second index may be worth its cost.
 _MANY = 256
 
@@ -91,6 +93,8 @@ class TermIndexes:
 
     def __init__(self, store: HeldState) -> None:
         self._store = store
+        # The number of objects of a resource from which on indexes are built.
+        self.least = _LEAST
         self._indexes: dict[Place, TermIndex] = {}
         self._users = IndexUsers(self._indexes)
         self._by_prefix: dict[str, dict[Place, TermIndex]] = {}
@@ -229,6 +233,8 @@ class TermIndexes:
         read = cost = 0
         if prefix and any((prefix, term.identity) not in self._indexes for term, _ in wanted):
             read, cost = await self._store.count(within.prefix), await self._store.count(prefix)
+            if cost < self.least:
+                return
         for term, value in wanted:
             place = prefix, term.identity
             index = self._indexes.get(place)

@@ -1,12 +1,16 @@
 """The parameters of a policy: objects of one kind that each binding names or selects."""
 
-from setpoint.objects import labels, meta
+from setpoint.objects import labels
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Json, Object
 from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.selectors import ObjectSelector
 from setpoint.server.request.context import Context
+from setpoint.server.request.slices import matching
 
+# The indexes of parameters count for the server, and not for the users whose requests are checked.
+_USER = ""
 _ACROSS_SCOPES = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
 _NO_NAMESPACE = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
 _NONE_FOUND = "no params found for policy binding with `Deny` parameterNotFoundAction"
@@ -55,7 +59,6 @@ async def _read(context: Context, resource: Resource, namespace: str, reference:
     if name := reference.get("name"):
         item = await store.get(resource.storage.key(namespace, name))
         return [] if item is None else [await resource.decoded(item)]
-    selector = labels.from_object(reference.get("selector") or {})
-    page = await store.range(resource.storage.scope(namespace))
-    trees = await resource.converting(lambda: list(map(resource.item, page.items)), page.items)
-    return [tree for tree in trees if selector.matches(meta.labels(tree))]
+    selector = ObjectSelector(resource, namespace, labels.from_object(reference.get("selector") or {}))
+    items = await matching(context, resource, selector, _USER)
+    return await resource.converting(lambda: list(map(resource.item, items)), items)
