@@ -1,5 +1,6 @@
 """Lists and watches with selectors read only the objects that match, from the second use on."""
 
+from itertools import count
 from typing import Any, TypeAlias
 
 import pytest
@@ -191,16 +192,28 @@ async def test_pages_of_a_selector_read_only_the_matches(compared: Compared) -> 
             await listed(reader, MAPS, **query)
         compared.taken()
         names, begin = [], Query()
-        while True:
+        for number in count(1):
             page = await reader.json(MAPS, **query, limit="1", **begin)
             names += [each["metadata"]["name"] for each in page["items"]]
             # Later changes are not in the pages of the first revision.
-            await reader.create(MAPS, f"p{len(names)}", labels={"group": "g3"})
+            await reader.create(MAPS, f"p{number}", labels={"group": "g3"})
             await reader.patch(f"{MAPS}/o33", {"metadata": {"labels": {"group": "g4"}}})
             begin = {"continue": page["metadata"].get("continue")}
             if not begin["continue"]:
                 break
         assert names == ["o03", "o13", "o23", "o33"]
         # Objects that changed since the first page are compared as well.
-        assert compared.taken() <= 4 * (4 + 4)
-        assert await listed(reader, MAPS, **query) == ["o03", "o13", "o23", "p1", "p2", "p3", "p4"]
+        assert compared.taken() <= 5 * (4 + 5)
+        # The last page is empty: other objects follow the last match.
+        assert await listed(reader, MAPS, **query) == ["o03", "o13", "o23", "p1", "p2", "p3", "p4", "p5"]
+
+
+@pytest.mark.parametrize("limit", ["1", "2", "3", "4", "5"])
+async def test_pages_have_the_same_ends_with_and_without_an_index(limit: str) -> None:
+    async with reading() as reader:
+        await filled(reader, MAPS)
+        ends = []
+        for _ in range(3):
+            page = await reader.json(MAPS, labelSelector="group=g3", limit=limit)
+            ends.append((len(page["items"]), "continue" in page["metadata"]))
+        assert ends == [ends[0]] * 3
