@@ -20,7 +20,7 @@ from tests.store.etcd_server import etcd
 from bench import edge
 from bench.edge_load import Order
 from bench.figure import Figure
-from bench.watch import ACTOR, PATH, CountingSink, config_map
+from bench.watch import ACTOR, FROM_NOW, PATH, WATCHERS, WRITES, CountingSink, config_map, fan_out
 from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
 from setpoint.server.server_options import ServerSettings
@@ -128,6 +128,11 @@ async def _reads(name: str, server: Server) -> AsyncIterator[Figure]:
         yield Figure(f"{what}, first event of the first", first * 1e3, "ms")
         yield Figure(f"{what}, first event of the last", last * 1e3, "ms")
         yield Figure(f"{what}, longest turn of the loop", gap * 1e3, "ms")
+    rounds = [await fan_out(server, FROM_NOW) for _ in range(3)]
+    late = min(sorted(delays)[int(len(delays) * 0.99)] for delays, _ in rounds)
+    yield Figure(f"{name}: one write seen by 1,000 watchers, 99th percentile", late * 1e3, "ms")
+    spent = min(spent for _, spent in rounds)
+    yield Figure(f"{name}: one event of one watcher", spent / WRITES / WATCHERS * 1e6, "µs CPU")
 
 
 async def answer(server: Server, path: str, query: str = "") -> Response:

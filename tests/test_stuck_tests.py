@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 TESTS = """
 import time
@@ -38,6 +40,7 @@ def test_after_the_stuck_ones():
 """
 
 
+@pytest.mark.slow
 def test_a_stuck_test_fails_and_the_run_goes_on(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(TESTS)
     settings = ["-c", str(ROOT / "pyproject.toml"), "-o", "timeout=0.5", "-o", "stuck_seconds=0.5"]
