@@ -128,10 +128,10 @@ async def _reads(name: str, server: Server) -> AsyncIterator[Figure]:
         yield Figure(f"{what}, first event of the first", first * 1e3, "ms")
         yield Figure(f"{what}, first event of the last", last * 1e3, "ms")
         yield Figure(f"{what}, longest turn of the loop", gap * 1e3, "ms")
-    rounds = [await fan_out(server, FROM_NOW) for _ in range(3)]
-    late = min(sorted(delays)[int(len(delays) * 0.99)] for delays, _ in rounds)
+    deliveries = [await fan_out(server, FROM_NOW) for _ in range(3)]
+    late = min(sorted(delays)[int(len(delays) * 0.99)] for delays, _ in deliveries)
     yield Figure(f"{name}: one write seen by 1,000 watchers, 99th percentile", late * 1e3, "ms")
-    spent = min(spent for _, spent in rounds)
+    spent = min(spent for _, spent in deliveries)
     yield Figure(f"{name}: one event of one watcher", spent / WRITES / WATCHERS * 1e6, "µs CPU")
 
 

@@ -34,6 +34,7 @@ ALLOWED = {
     "cli/controllers/new.py": "files of the user's project",
     "cli/controllers/production.py": "files of the user's project",
     "cli/app/init.py": "files of the user's project",
+    "cli/mcp/client_configuration.py": "files of the user's project",
     "cli/controllers/models.py": "files of the user's project",
     "cli/controllers/fsm.py": "files of the user's project",
     "cli/objects/edit.py": "in a temporary directory, which has mode 0700",

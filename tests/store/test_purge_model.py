@@ -194,7 +194,7 @@ async def scenario(backend: Backend, given_steps: list[NamedTuple]) -> None:
 
 
 @pytest.mark.parametrize(
-    "backend", [backend for backend in BACKENDS if backend.name != "etcd"], ids=lambda backend: backend.name
+    "backend", [backend for backend in BACKENDS if "etcd" not in backend.name], ids=lambda backend: backend.name
 )
 def test_a_purge_removes_what_the_model_says_and_nothing_else(backend: Backend) -> None:
     @settings(
