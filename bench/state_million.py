@@ -1,8 +1,8 @@
-"""A server on SQLite with a million objects: the first answers, and the fill of the cache in the background.
+"""A server with a million objects: the first answers, and the fill of the cache in the background.
 
-    python -m bench.state_million [--objects N] [--cache-bytes N]
+    python -m bench.state_million [--store sqlite|etcd] [--objects N] [--cache-bytes N]
 
-The file needs about two gigabytes below the directory for temporary files, and is removed afterwards. The turns of the
+The store needs some gigabytes below the directory for temporary files, and is removed afterwards. The turns of the
 event loop are CPU times of its thread, because other processes delay the wall time of a turn.
 """
 
@@ -15,8 +15,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from tests.store.etcd_server import etcd
 
 from bench.figure import Figure
 from bench.state import answer
@@ -25,14 +29,18 @@ from bench.watch import ACTOR, PATH
 from setpoint.server.app import Server
 from setpoint.server.server_options import ServerSettings
 from setpoint.store.bounds import Bounds
+from setpoint.store.cached import Publishing
 from setpoint.store.cached.state_cache import LIMIT, StateCache
-from setpoint.store.contract import LogEntry
+from setpoint.store.contract import LogEntry, Write
+from setpoint.store.etcd import EtcdConfig, EtcdStore
 from setpoint.store.memory import MemoryStore
 from setpoint.store.sqlite import SqliteStore
 from setpoint.store.sqlite.importer import fill
 
 OBJECTS = 1_000_000
 _BYTES_EACH = 3000
+# The objects of one transaction of etcd, the number of concurrent writers, and the bytes that etcd may store.
+_TOGETHER, _WRITERS, _QUOTA = 40, 4, 8 << 30
 
 
 def _entries(number: int) -> Iterator[LogEntry]:
@@ -43,7 +51,26 @@ def _entries(number: int) -> Iterator[LogEntry]:
         yield LogEntry(revision, key, value, 0, revision, 1.0, ACTOR, None)
 
 
-async def _measured(path: Path, limit: int) -> list[Figure]:
+async def _write(endpoint: str, number: int) -> None:
+    """Writes the objects to etcd, in transactions of many objects."""
+    store = await EtcdStore.open(EtcdConfig((endpoint,)))
+    entries = _entries(number)
+
+    async def write() -> None:
+        while some := list(islice(entries, _TOGETHER)):
+            await store.transact([Write(entry.key, entry.value) for entry in some], ACTOR)
+
+    await asyncio.gather(*(write() for _ in range(_WRITERS)))
+    await store.close()
+
+
+async def _open(name: str, place: str) -> Publishing:
+    if name == "etcd":
+        return await EtcdStore.open(EtcdConfig((place,)))
+    return await SqliteStore.open(Path(place), durability="off")
+
+
+async def _measured(name: str, place: str, limit: int) -> list[Figure]:
     found: list[Figure] = []
     # As in `setpoint serve`: full collections are rare.
     gc.freeze()
@@ -53,7 +80,7 @@ async def _measured(path: Path, limit: int) -> list[Figure]:
     def note(what: str) -> None:
         found.append(Figure(what, time.perf_counter() - start, "s since the start"))
 
-    store = await SqliteStore.open(path, durability="off")
+    store = await _open(name, place)
     note("the store is open")
     server = Server(store, settings=ServerSettings(state_cache_bytes=limit))
     cache = server.services.store
@@ -97,31 +124,38 @@ async def _turns(longest: list[float], sizes: list[int], cache: StateCache) -> N
         cpu, wall, sizes[0] = now, wall_now, max(sizes[0], cache.size)
 
 
+@contextmanager
+def _place(name: str, number: int) -> Iterator[str]:
+    """Provides the place of an empty store: a file, or the endpoint of an etcd."""
+    with TemporaryDirectory() as folder:
+        if shutil.disk_usage(folder).free < number * _BYTES_EACH * 2:
+            raise SystemExit(f"{folder} has too little space for {number:,} objects")
+        if name == "sqlite":
+            yield str(Path(folder, "store.db"))
+            return
+    with etcd(flags=[f"--quota-backend-bytes={_QUOTA}"]) as (server,):
+        yield server.endpoint
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.state_million")
+    parser.add_argument("--store", choices=["sqlite", "etcd"], default="sqlite")
     parser.add_argument("--objects", type=int, default=OBJECTS)
     parser.add_argument("--cache-bytes", type=int, default=LIMIT)
-    parser.add_argument("--file", type=Path, help="create the objects in this file, and end")
+    parser.add_argument("--fill", metavar="PLACE", help="create the objects in this file or etcd, and end")
     arguments = parser.parse_args()
-    if arguments.file is not None:
-        fill(arguments.file, _entries(arguments.objects), Bounds(0, arguments.objects))
+    name, number = arguments.store, arguments.objects
+    if arguments.fill is not None:
+        if name == "etcd":
+            asyncio.run(_write(arguments.fill, number))
+        else:
+            fill(Path(arguments.fill), _entries(number), Bounds(0, number))
         return
-    with TemporaryDirectory() as folder:
-        if shutil.disk_usage(folder).free < arguments.objects * _BYTES_EACH * 2:
-            raise SystemExit(f"{folder} has too little space for {arguments.objects:,} objects")
-        path = Path(folder, "store.db")
+    with _place(name, number) as place:
         # In another process, so that its memory does not count.
-        command = [
-            sys.executable,
-            "-m",
-            "bench.state_million",
-            "--objects",
-            str(arguments.objects),
-            "--file",
-            str(path),
-        ]
-        subprocess.run(command, check=True)
-        for figure in asyncio.run(_measured(path, arguments.cache_bytes)):
+        options = ["--store", name, "--objects", str(number), "--fill", place]
+        subprocess.run([sys.executable, "-m", "bench.state_million", *options], check=True)
+        for figure in asyncio.run(_measured(name, place, arguments.cache_bytes)):
             print(figure.line(), flush=True)
 
 
