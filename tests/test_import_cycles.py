@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tools.import_cycles import cycles, imports, modules
+from tools.import_cycles import cycles, imports, modules, waits_for_own_package
 
 pytestmark = pytest.mark.slow
 
@@ -31,3 +31,18 @@ def test_a_cycle_for_type_checking_is_found(tmp_path: Path) -> None:
     graph = imports(modules(tmp_path))
     assert graph["setpoint.two"] == {"setpoint.one": True}
     assert cycles(graph) == [["setpoint.one", "setpoint.two"]]
+
+
+def test_no_module_waits_for_the_package_that_imports_it() -> None:
+    """The first request for a kind may import modules while a thread imports all of them."""
+    assert waits_for_own_package(modules()) == []
+
+
+def test_a_module_that_waits_for_its_package_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "setpoint"
+    package.mkdir()
+    (package / "__init__.py").write_text("from setpoint.one import One\n")
+    (package / "one.py").write_text("from setpoint import two\n")
+    (package / "two.py").write_text("import setpoint.three as three\n")
+    (package / "three.py").write_text("")
+    assert waits_for_own_package(modules(tmp_path)) == ["setpoint.one: from setpoint import two"]

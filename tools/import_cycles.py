@@ -32,6 +32,36 @@ def imports(files: Mapping[str, Path]) -> Imports:
     return {name: dict(_imports_of(path, files)) for name, path in files.items()}
 
 
+def waits_for_own_package(files: Mapping[str, Path]) -> list[str]:
+    """Returns the imports `from PACKAGE import module` in modules that PACKAGE itself imports.
+
+    Such an import waits until another thread has imported the package. If that thread waits for this module, Python
+    lets one of them go on with half a module. `import PACKAGE.module as module` does not wait.
+    """
+    graph = imports(files)
+    found = []
+    for name, path in files.items():
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.ImportFrom) or not node.module or not name.startswith(f"{node.module}."):
+                continue
+            names = [alias.name for alias in node.names if f"{node.module}.{alias.name}" in files]
+            if names and name in _reached(graph, node.module):
+                found.append(f"{name}: from {node.module} import {', '.join(names)}")
+    return found
+
+
+def _reached(graph: Imports, start: str) -> set[str]:
+    """Returns the modules that a module imports, directly or indirectly, at run time."""
+    found: set[str] = set()
+    left = [start]
+    while left:
+        for target, typing_only in graph.get(left.pop(), {}).items():
+            if not typing_only and target not in found:
+                found.add(target)
+                left.append(target)
+    return found
+
+
 def _imports_of(path: Path, known: Mapping[str, Path]) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for node, typing_only in _walk(ast.parse(path.read_text()), False):

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast, overload
 
+import setpoint.controller.remedies as remedies
 from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, R, metadata_of, ref_of, tree_of
 from setpoint.client.patches import Patch, merge
-from setpoint.controller import remedies
 from setpoint.controller.child_apply import cluster_scoped_child
 from setpoint.controller.generated_child import create_once
 from setpoint.controller.read_tracker import Lookup, Lookups

@@ -16,6 +16,8 @@ from contextlib import nullcontext
 from itertools import count
 from typing import Any, TypeVar, Unpack, cast
 
+import setpoint.controller.child_report as child_report
+import setpoint.controller.suspension_report as suspension_report
 from setpoint.cache.cache import Cache
 from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Change
@@ -25,7 +27,6 @@ from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef, kind_of, tree_of
 from setpoint.client.options import Options as ClientOptions
 from setpoint.client.request_priority import RequestPriority
-from setpoint.controller import child_report, suspension_report
 from setpoint.controller.child_apply import ChildError
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations

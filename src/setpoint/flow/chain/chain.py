@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Unpack, overload
 
+import setpoint.flow.chain.chain_metrics as chain_metrics
 from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Change
 from setpoint.client.client import Client
@@ -23,7 +24,6 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watched
-from setpoint.flow.chain import chain_metrics
 from setpoint.flow.chain.handler import DELETE, REMOVE, ChainHandler, HandlerContext
 from setpoint.flow.chain.order import RegistrationError, before, ordered
 from setpoint.flow.chain.records import FIELD, check_records

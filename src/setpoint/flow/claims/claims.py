@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 from typing import Any, TypeAlias, Unpack
 
+import setpoint.flow.claims.refs as refs
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, tree_of
 from setpoint.client.patches import merge
 from setpoint.controller.context import Context
@@ -19,7 +20,6 @@ from setpoint.controller.options import Settings
 from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.suspension import READY, SUSPEND
 from setpoint.controller.watch import Watch
-from setpoint.flow.claims import refs
 from setpoint.objects import conditions, meta
 from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object

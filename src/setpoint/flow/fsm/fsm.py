@@ -10,13 +10,13 @@ from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, get_args, get_type_hints, overload
 
+import setpoint.flow.fsm.report as report
 from setpoint.client.kinds import AnyObject, Kind, KindRef, R, kind_of, tree_of
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.options import Settings
 from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.watch import Watch, for_none
-from setpoint.flow.fsm import report
 from setpoint.flow.fsm.fsm_metrics import Measures
 from setpoint.flow.fsm.members import Members, OutputPolicies, set_name
 from setpoint.flow.fsm.outputs import Outputs

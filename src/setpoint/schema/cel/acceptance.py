@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+import setpoint.schema.cel.field_paths as field_paths
 from setpoint.objects.field import FieldError, child, forbidden, internal, invalid, key, not_supported, required
 from setpoint.objects.field import index as item
-from setpoint.schema.cel import field_paths
 from setpoint.schema.cel.compiled_rule import CompiledRule, RuleEnvironments, compile_rule
 from setpoint.schema.cel.declarations import MAX_REQUEST, declare
 from setpoint.schema.cel.rules import compile_rules, nodes_with_rules

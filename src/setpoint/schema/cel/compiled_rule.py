@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+import setpoint.schema.cel.field_paths as field_paths
 from setpoint.objects.lazy import lazy
-from setpoint.schema.cel import field_paths
 from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.environment import Environment, Variable
 from setpoint.schema.cel.evaluate import ProgramError

@@ -7,7 +7,7 @@ server's parser.
 
 from collections.abc import Callable
 
-from setpoint.schema.cel import literals
+import setpoint.schema.cel.literals as literals
 from setpoint.schema.cel.ast import (
     Call,
     Comprehension,

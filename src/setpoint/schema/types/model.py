@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 import msgspec
 
+import setpoint.schema.types.unknown as unknown
 from setpoint.objects.tree import Json, Object
-from setpoint.schema.types import unknown
 from setpoint.schema.types.markers import MapType, Rule
 from setpoint.schema.types.scalars import decode_scalar, encode_scalar
 from setpoint.schema.types.shape import Made, Shape, is_model

@@ -43,7 +43,7 @@ _LAST = chr(sys.maxunicode)
 # The bytes of the objects in memory, approximately.
 LIMIT = 256 * 1024 * 1024
 # The number of objects that are read from the store at once, and of those that are added before other tasks run.
-_CHUNK, _STEP = 4000, 250
+_CHUNK, _STEP = 1000, 250
 # The maximum number of events that are undone for a read of a recent revision.
 _UNDONE = 5000
 # For a store that other servers write to: the seconds that a read waits for events, and the seconds before the cache

@@ -5,10 +5,12 @@ and deadline. The new state is staged beside the current one and activated in on
 old state or the new one, never a mixture, and an interrupted restore changes no visible key.
 """
 
+import setpoint.store.etcd.envelope as envelope
+import setpoint.store.etcd.past as past
+import setpoint.store.etcd.wire as wire
 from setpoint.store.bounds import Bounds
 from setpoint.store.contract import LogEntry, Snapshot, StoreError
 from setpoint.store.dump import Contents, Dumped, dump, load
-from setpoint.store.etcd import envelope, past, wire
 from setpoint.store.etcd.client import OutOfRange
 from setpoint.store.etcd.keys import Epoch, prefix_end
 from setpoint.store.etcd.session import StoreSession

@@ -8,8 +8,9 @@ The result that the caller receives is therefore certain.
 
 import asyncio
 
+import setpoint.store.etcd.envelope as envelope
+import setpoint.store.etcd.wire as wire
 from setpoint.store.contract import StoreError
-from setpoint.store.etcd import envelope, wire
 from setpoint.store.etcd.client import OutOfRange, ResponseLost
 from setpoint.store.etcd.failures import OutcomeUnknown
 from setpoint.store.etcd.keys import Epoch

@@ -10,8 +10,9 @@ etcd can only be compacted as a whole: a `Retention` here applies to all users o
 
 from collections.abc import Callable
 
+import setpoint.store.etcd.envelope as envelope
+import setpoint.store.etcd.wire as wire
 from setpoint.store.contract import EXPIRY, Retention, TooLate
-from setpoint.store.etcd import envelope, wire
 from setpoint.store.etcd.client import OutOfRange
 from setpoint.store.etcd.keys import prefix_end
 from setpoint.store.etcd.replay import LogReplay

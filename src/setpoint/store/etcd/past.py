@@ -6,8 +6,9 @@ read by key. Of the entries before the oldest kept revision, only those that wer
 
 from collections.abc import AsyncIterator, Sequence
 
+import setpoint.store.etcd.envelope as envelope
+import setpoint.store.etcd.wire as wire
 from setpoint.store.contract import LogEntry, TooLate
-from setpoint.store.etcd import envelope, wire
 from setpoint.store.etcd.client import OutOfRange
 from setpoint.store.etcd.keys import Epoch, prefix_end
 from setpoint.store.etcd.replay import LogReplay

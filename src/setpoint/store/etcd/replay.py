@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
+import setpoint.store.etcd.envelope as envelope
 from setpoint.store.contract import Event, LogEntry, TooLate
-from setpoint.store.etcd import envelope
 from setpoint.store.etcd.client import OutOfRange, ResponseLost, WatchStream
 from setpoint.store.etcd.failures import unreachable
 from setpoint.store.etcd.keys import Epoch, prefix_end

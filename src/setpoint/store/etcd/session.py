@@ -8,10 +8,11 @@ replica.
 from collections.abc import Callable
 from typing import NamedTuple
 
+import setpoint.store.etcd.envelope as envelope
+import setpoint.store.etcd.wire as wire
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
 from setpoint.store.contract import Item, TooEarly, TooLate
-from setpoint.store.etcd import envelope, wire
 from setpoint.store.etcd.client import EtcdClient, OutOfRange
 from setpoint.store.etcd.keys import FIRST_EPOCH, Epoch, Root
 from setpoint.store.etcd.wire import Message

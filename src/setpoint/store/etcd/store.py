@@ -15,6 +15,10 @@ the outcome of the write before the caller receives a result. Differences from t
 
 from collections.abc import Callable, Sequence
 
+import setpoint.store.etcd.backup as backup
+import setpoint.store.etcd.envelope as envelope
+import setpoint.store.etcd.past as past
+import setpoint.store.etcd.wire as wire
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.provenance import Actor, Cause
@@ -37,7 +41,6 @@ from setpoint.store.contract import (
     Watch,
     Write,
 )
-from setpoint.store.etcd import backup, envelope, past, wire
 from setpoint.store.etcd.client import EtcdClient
 from setpoint.store.etcd.config import EtcdConfig
 from setpoint.store.etcd.keys import Epoch, prefix_end

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import NamedTuple
 
+import setpoint.store.etcd.envelope as envelope
+import setpoint.store.etcd.wire as wire
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import ABSENT, ANY, Expect, ExpectationFailed, Write
-from setpoint.store.etcd import envelope, wire
 from setpoint.store.etcd.client import ResponseLost
 from setpoint.store.etcd.failures import unreachable
 from setpoint.store.etcd.fence import Fence

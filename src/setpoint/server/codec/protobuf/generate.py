@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
+import setpoint.server.codec.protobuf.fields as rare
+import setpoint.server.codec.protobuf.wire as wire
 from setpoint.objects.tree import Json, Object
-from setpoint.server.codec.protobuf import fields as rare
-from setpoint.server.codec.protobuf import wire
 from setpoint.server.codec.protobuf.message_table import ENVELOPE, SCALARS, MessageField, table
 from setpoint.server.codec.protobuf.special_messages import SPECIAL
 

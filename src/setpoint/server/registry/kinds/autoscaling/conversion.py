@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
+import setpoint.server.registry.kinds.autoscaling.v1_annotations as v1_annotations
 from setpoint.objects.meta import put
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.autoscaling import v1_annotations
 from setpoint.server.registry.kinds.printers.cells import lookup
 
 CPU = "cpu"
