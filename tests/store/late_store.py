@@ -10,6 +10,11 @@ from setpoint.store.cached.publishing import Listener
 from setpoint.store.contract import Closed, Event
 from setpoint.store.memory import MemoryStore
 
+_PASSED_ON = (
+    *("commit", "transact", "compact", "count", "history", "log", "maintain", "oldest", "purge", "purges_single_keys"),
+    *("restore", "revision", "scrub", "snapshot", "watch"),
+)
+
 
 class LateStore:
     """A store in memory whose listeners learn of each revision in a later turn of the event loop, or when the test says
@@ -27,6 +32,9 @@ class LateStore:
         self.gate: asyncio.Event | None = None
         self.gets = self.ranges = 0
         self.is_closed = False
+        # Protocols are checked without `__getattr__` since Python 3.12.
+        for name in _PASSED_ON:
+            setattr(self, name, getattr(store, name))
         store.listen(self)
 
     def __getattr__(self, name: str) -> Any:
