@@ -16,11 +16,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 PATIENCE = 60.0
 
 
-async def eventually(read: Callable[[], Awaitable[str]], expected: str) -> str:
+async def eventually(read: Callable[[], Awaitable[str]], *expected: str) -> str:
     """Calls a tool until its text contains the expected words."""
     text = ""
     async with asyncio.timeout(PATIENCE):
-        while expected not in text:
+        while not all(words in text for words in expected):
             text = await read()
     return text
 
@@ -45,10 +45,11 @@ async def test_a_fault_of_the_demo_app_is_found_and_repaired(tmp_path: Path) -> 
             assert "2/2" in await eventually(lambda: call("state"), "Running")
             healthy = (shell.place / "api.py").read_text()
             (shell.place / "api.py").write_text('raise RuntimeError("out of milk")\n' + healthy)
-            why = await eventually(lambda: call("why", target="api"), "out of milk")
-            assert why.startswith("api is not ready: ")
+            why = await eventually(
+                lambda: call("why", target="api"), "api is not ready: ", "out of milk", "Executable/"
+            )
             assert "api.py" in await call("logs", names=["api"], grep="File.*api.py")
-            assert "BackOff" in await call("history", target="exe/" + _replica(why))
+            await eventually(lambda: call("history", target="exe/" + _replica(why)), "BackOff")
             (shell.place / "api.py").write_text(healthy)
             restarted = await call("restart", names=["api"])
             assert "api restarted" in restarted
