@@ -24,8 +24,9 @@ COUNTERS = [f"default/counter-{number}" for number in range(2)]
 # The bytes of a cache that exceeds its limit now and then.
 SMALL_CACHE = 60_000
 _PAUSES = 4
-# The number of checks without a new event after which the round ends.
-_QUIET = 200
+# The number of checks without a new event after which the round ends: five seconds. A server may wait three seconds for
+# the events of etcd before the server starts a watch.
+_QUIET = 1000
 # The number of writes that all clients together make while each makes one step.
 _WRITES_PER_STEP = 4
 
