@@ -34,6 +34,7 @@ from setpoint.server.verbs.read_fast_path import PeekableStore
 from setpoint.server.watch import freshness
 from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, event_frame, event_line, kind_of
 from setpoint.store.cached import Range, Term, Wanted
+from setpoint.store.cached.collection import collection_of
 from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 from setpoint.store.uncounted import uncounted_page
 
@@ -309,7 +310,7 @@ class _Stream:
         except msgspec.DecodeError:
             return None
         found.metadata.resource_version = str(revision)
-        served = _served(self._services.registry).get(key[: key.find("/", key.find("/", 1) + 1) + 1])
+        served = _served(self._services.registry).get(collection_of(key))
         if served is not None:
             found.api_version = served
         return found

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from setpoint.objects.tree import Object
 from setpoint.server.registry.registry import Registry
+from setpoint.store.cached.collection import collection_of
 from setpoint.store.contract import Closed, Item, Store, TooLate
 
 T = TypeVar("T")
@@ -220,7 +221,7 @@ class Views:
                 view.discard_ahead(key)
 
     def _of(self, key: str) -> list[View[Any]] | None:
-        return self.by_prefix.get(key[: key.find("/", key.find("/", 1) + 1) + 1])
+        return self.by_prefix.get(collection_of(key))
 
     def apply_write(self, key: str, value: bytes | None, revision: int) -> None:
         """Updates the views of a resource with a write of this server."""
