@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from setpoint.cli.support.errors import CONFLICT, FAILED, Failure
+from setpoint.cli.support.errors import CONFLICT, Failure
 
 NAME = "setpoint"
 
@@ -59,7 +59,7 @@ def _read(path: Path, client: ClientFile, wanted: dict[str, Any]) -> dict[str, A
         content = error
     if not isinstance(content, dict):
         addition = json.dumps({client.field: {NAME: wanted}})
-        raise Failure(f"{path} is not a JSON object (comments are not supported); add by hand: {addition}", FAILED)
+        raise Failure(f"{path} is not a JSON object (comments are not supported); add by hand: {addition}")
     return content
 
 
@@ -71,8 +71,11 @@ def _write(path: Path, text: str) -> None:
             "w", encoding="utf-8", dir=path.parent, prefix=".mcp-", suffix=".json", delete=False
         ) as file:
             file.write(text)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        os.chmod(file.name, mode)
-        os.replace(file.name, path)
+        try:
+            os.chmod(file.name, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+            os.replace(file.name, path)
+        except OSError:
+            os.unlink(file.name)
+            raise
     except OSError as error:
         raise Failure(f"cannot write {path}: {error}") from None

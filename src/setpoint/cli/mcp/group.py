@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from setpoint.cli.mcp.client_configuration import CLIENTS, add, entry
+from setpoint.cli.mcp.client_configuration import CLIENTS, NAME, add, entry
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.connection import Server, server_options
 from setpoint.cli.support.cwd import here
@@ -69,7 +69,7 @@ def init(clients: tuple[str, ...], writes: bool, force: bool, prints: bool, sess
         if prints:
             import json
 
-            echo(json.dumps({client.field: {"setpoint": entry(client, arguments)}}, indent=2))
+            echo(json.dumps({client.field: {NAME: entry(client, arguments)}}, indent=2))
         else:
             echo(f"{add(client, directory, arguments, replaces=force)} starts `setpoint mcp` for {name}")
 
