@@ -5,16 +5,18 @@ from typing import Any
 import msgspec
 from tests.cache.faults import CONFIG_MAP, World, config_map
 
+from setpoint.api.core.v1 import ConfigMap
 from setpoint.cache.cache import Cache
 from setpoint.cache.entry import CachedObject, DecodedObjects, maker, read_meta
+from setpoint.cache.packed_bytes import PackedBytes
 from setpoint.client.kinds import kind_of
 from setpoint.objects.frozen import is_frozen
 from setpoint.objects.tree import Object
 
 
-def entry(name: str, kept: DecodedObjects | None) -> CachedObject[Any]:
+def entry(name: str, kept: DecodedObjects | None, value: str = "v") -> CachedObject[Any]:
     managed = [{"manager": "m", "operation": "Update", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:data": {}}}]
-    tree: Object = {**config_map(name, k="v"), "apiVersion": "v1", "kind": "ConfigMap"}
+    tree: Object = {**config_map(name, k=value), "apiVersion": "v1", "kind": "ConfigMap"}
     tree["metadata"] = {**tree["metadata"], "resourceVersion": "7", "managedFields": managed}
     raw = msgspec.json.encode(tree)
     return CachedObject(read_meta(raw), raw, maker(kind_of(CONFIG_MAP)), kept)
@@ -39,6 +41,17 @@ def test_an_object_that_is_decoded_again_is_the_same_and_frozen() -> None:
     assert first.object["metadata"]["managedFields"][0]["manager"] == "m"
     assert is_frozen(first.object)
     assert first.raw == raw
+
+
+def test_the_bytes_of_all_but_the_last_objects_are_compressed() -> None:
+    kept, plain = DecodedObjects(1), [entry(name, None, "v" * 2000) for name in "abc"]
+    entries = [entry(name, kept, "v" * 2000) for name in "abc"]
+    assert [type(each._raw) for each in entries] == [PackedBytes, PackedBytes, bytes]
+    assert [each.raw for each in entries] == [each.raw for each in plain]
+    assert [each.object for each in entries] == [each.object for each in plain]
+    other = entries[0].in_form(maker(kind_of(ConfigMap)))
+    assert other.object.data == {"k": "v" * 2000}
+    assert entries[1].view(Name).name == "b"
 
 
 def test_an_object_without_a_bound_stays_decoded() -> None:

@@ -5,11 +5,13 @@ reader decodes the object once for all readers, and the bytes are freed. The man
 thousands of objects, are stored separately (`managed_fields_store`).
 
 A decoded object is about ten times as large as its bytes. A cache with a bound (`DecodedObjects`) keeps the bytes of
-all objects, and only the last decoded ones beside them. Readers that need few fields of every object use a view.
+all objects, compressed except those of the last ones, and only the last decoded ones beside them. Readers that need few
+fields of every object use a view.
 """
 
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from sys import intern
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
@@ -17,6 +19,7 @@ import msgspec
 
 from setpoint.cache import managed_fields_store
 from setpoint.cache.managed_fields_store import Record
+from setpoint.cache.packed_bytes import PackedBytes, Packer
 from setpoint.client.kinds import KindRef, tree_of
 from setpoint.objects.frozen import freeze as freeze_tree
 from setpoint.schema.types.frozen import freeze
@@ -92,12 +95,29 @@ def read_meta(raw: bytes) -> Meta:
     if meta.namespace:
         meta.namespace = intern(meta.namespace)
     if meta.labels:
-        meta.labels = {intern(name): intern(value) for name, value in meta.labels.items()}
-    for owner in meta.owner_references or ():
-        owner.kind, owner.api_version = intern(owner.kind), intern(owner.api_version)
-        if owner.name == meta.name:
-            owner.name = meta.name
+        meta.labels = _shared_labels(tuple(meta.labels.items()))
+    if meta.owner_references:
+        meta.owner_references = _shared_owners(
+            tuple(
+                [(each.uid, each.kind, each.name, each.api_version, each.controller) for each in meta.owner_references]
+            )
+        )
     return meta
+
+
+@lru_cache(maxsize=512)
+def _shared_labels(labels: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Returns one shared instance of equal labels, which the replicas of a template have."""
+    return {intern(name): intern(value) for name, value in labels}
+
+
+@lru_cache(maxsize=512)
+def _shared_owners(owners: tuple[tuple[str, str, str, str, bool | None], ...]) -> list[OwnerRef]:
+    """Returns one shared instance of equal owner references, which the replicas of an owner have."""
+    return [
+        OwnerRef(uid, intern(kind), name, intern(api_version), controller)
+        for uid, kind, name, api_version, controller in owners
+    ]
 
 
 def _share_texts(meta: Meta, made: ObjectMeta) -> None:
@@ -139,13 +159,23 @@ V = TypeVar("V", bound=View)
 
 
 class DecodedObjects:
-    """The objects of a cache that are kept in decoded form: the last ones up to a number."""
+    """The objects of a cache that are kept in decoded form, and those that are kept as plain bytes: the last ones up to
+    a number. The bytes of all others are compressed."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._entries: deque[CachedObject[Any]] = deque()
+        self._received: deque[CachedObject[Any]] = deque()
+        self._packer = Packer()
         # The number of objects that were decoded so far.
         self.decoded = 0
+
+    def receive(self, entry: "CachedObject[Any]") -> None:
+        """Keeps the bytes of a new object, and compresses those of the oldest one beyond the limit: the handlers have
+        examined that object."""
+        self._received.append(entry)
+        if len(self._received) > self._limit:
+            self._received.popleft().pack(self._packer)
 
     def add(self, entry: "CachedObject[Any]") -> None:
         """Keeps a decoded object, and drops the oldest one beyond the limit."""
@@ -172,18 +202,30 @@ class CachedObject(Generic[T]):
             if found is not None:
                 raw, self._record = found
         # The bytes; None if the object is decoded and `_kept` sets no bound.
-        self._raw: bytes | None = raw
+        self._raw: bytes | PackedBytes | None = raw
         # The decoded object; None if not decoded.
         self._made: Any = None
         self._make = make
         self._kept = kept
         self._view: View | None = None
+        if kept is not None:
+            kept.receive(self)
+
+    def pack(self, packer: Packer) -> None:
+        """Compresses the bytes of the object."""
+        if type(self._raw) is bytes:
+            self._raw = packer.pack(self._raw)
+
+    def _bytes(self) -> bytes | None:
+        """Returns the bytes without managed fields; None if only the decoded object is kept."""
+        raw = self._raw
+        return raw.unpack() if isinstance(raw, PackedBytes) else raw
 
     @property
     def object(self) -> T:
         """The object, shared by all readers."""
-        raw = self._raw
-        if self._made is None and raw is not None:
+        raw = self._bytes() if self._made is None else None
+        if raw is not None:
             made: Any = self._make(raw)
             if isinstance(made, Resource):
                 _share_texts(self.meta, made.metadata)
@@ -205,21 +247,23 @@ class CachedObject(Generic[T]):
         """Returns a view of the object, decoded once. An object keeps one view: that of the last requested class."""
         found = self._view
         if not isinstance(found, of):
-            found = self._view = of.read(self.raw if self._raw is None else self._raw)
+            found = self._view = of.read(self._bytes() or self.raw)
         return found
 
     @property
     def raw(self) -> bytes:
         """The object as bytes: as received, or encoded again."""
-        if self._raw is None:
+        raw = self._bytes()
+        if raw is None:
             return _encode(tree_of(self._made))
-        return self._raw if self._record is None else managed_fields_store.join(self._raw, self._record)
+        return raw if self._record is None else managed_fields_store.join(raw, self._record)
 
     @property
     def annotations(self) -> dict[str, str]:
         """The annotations, read without decoding the whole object."""
-        raw, made = self._raw, self._made
-        if made is None and raw is not None:
+        made = self._made
+        raw = self._bytes() if made is None else None
+        if raw is not None:
             return _read_annotated(raw).metadata.annotations or {} if _ANNOTATIONS in raw else {}
         if isinstance(made, Resource):
             return made.metadata.annotations or {}
@@ -232,8 +276,9 @@ class CachedObject(Generic[T]):
 
     def in_form(self, make: Make[U], kept: DecodedObjects | None = None) -> "CachedObject[U]":
         """Returns the same object in another form. Both share the metadata, and the bytes until they are decoded."""
-        if self._raw is None:
+        raw = self._bytes()
+        if raw is None:
             return CachedObject(self.meta, self.raw, make, kept)
-        found = CachedObject(self.meta, self._raw, make, kept)
+        found = CachedObject(self.meta, raw, make, kept)
         found._record, found.raw_size = self._record, self.raw_size
         return found

@@ -13,6 +13,8 @@ counts: a reference with the right uid and a wrong kind, name or namespace is da
 """
 
 from collections.abc import Collection, Generator, Sequence
+from functools import lru_cache
+from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
@@ -46,17 +48,25 @@ class OwnerReference(NamedTuple):
 
     @classmethod
     def of(cls, tree: dict[str, Any]) -> "OwnerReference":
-        return cls(
-            tree.get("apiVersion", ""),
-            tree.get("kind", ""),
-            tree.get("name", ""),
-            tree.get("uid", ""),
-            bool(tree.get("blockOwnerDeletion")),
+        return _shared(
+            cls(
+                intern(tree.get("apiVersion", "")),
+                intern(tree.get("kind", "")),
+                tree.get("name", ""),
+                tree.get("uid", ""),
+                bool(tree.get("blockOwnerDeletion")),
+            )
         )
 
     def seen_from(self, namespace: str) -> Coordinates:
         """Returns the coordinates of the owner of an object in a namespace."""
         return Coordinates(self.api_version, self.kind, namespace, self.name)
+
+
+@lru_cache(maxsize=512)
+def _shared(reference: OwnerReference) -> OwnerReference:
+    """Returns one shared instance of equal references, which the dependents of an owner have."""
+    return reference
 
 
 def references_of(trees: Sequence[dict[str, Any]]) -> Steps[list[OwnerReference]]:
@@ -88,12 +98,15 @@ class ObservedObject(NamedTuple):
         return cls(
             meta.get("uid", ""),
             Coordinates(
-                tree.get("apiVersion", ""), tree.get("kind", ""), meta.get("namespace", ""), meta.get("name", "")
+                intern(tree.get("apiVersion", "")),
+                intern(tree.get("kind", "")),
+                intern(meta.get("namespace", "")),
+                meta.get("name", ""),
             ),
             tuple(owners),
             tuple(meta.get("finalizers") or ()),
             bool(meta.get("deletionTimestamp")),
-            found,
+            tuple(found),
         )
 
     @property

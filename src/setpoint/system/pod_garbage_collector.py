@@ -5,17 +5,19 @@ would stay forever. A missing node gets some time to return. Pods are not checke
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+import msgspec
+
 from setpoint.client.client import Client
 from setpoint.client.kinds import metadata_only
+from setpoint.client.list_result import PAGE
 from setpoint.client.patches import strategic
 from setpoint.client.transport import TransportError
 from setpoint.objects.errors import APIError, Conflict, NotFound
 from setpoint.objects.times import format_time
-from setpoint.objects.tree import Object
 from setpoint.system.controller_host import ControllerHost
 
 POD, NODE = "v1/Pod", "v1/Node"
@@ -39,12 +41,45 @@ class _Pod(NamedTuple):
     node: str
     ended: bool
 
-    @classmethod
-    def of(cls, tree: Object) -> "_Pod":
-        meta = tree["metadata"]
-        ended = (tree.get("status") or {}).get("phase") in _ENDED
-        node = tree["spec"].get("nodeName", "")
-        return cls(meta["creationTimestamp"], meta["namespace"], meta["name"], meta["uid"], node, ended)
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    name: str
+    namespace: str
+    uid: str
+    creation_timestamp: str
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    node_name: str = ""
+
+
+class _Status(msgspec.Struct, gc=False):
+    phase: str = ""
+
+
+class _Item(msgspec.Struct, gc=False):
+    """A pod in the answer of the server; all other fields remain undecoded."""
+
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    def pod(self) -> _Pod:
+        meta = self.metadata
+        ended = self.status.phase in _ENDED
+        return _Pod(meta.creation_timestamp, meta.namespace, meta.name, meta.uid, self.spec.node_name, ended)
+
+
+class _ListMetadata(msgspec.Struct):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMetadata
+    items: list[_Item] | None = None
+
+
+_read_page = msgspec.json.Decoder(_Page).decode
 
 
 class PodGarbageCollector:
@@ -73,20 +108,41 @@ class PodGarbageCollector:
 
     async def collect(self) -> None:
         """Deletes the pods that are due."""
-        pods = [_Pod.of(tree) async for tree in self._client.each(POD)]
-        gone = await self._deleted_nodes({pod.node for pod in pods if pod.node})
-        for pod in pods:
+        known = {node["metadata"]["name"] async for node in self._client.each(metadata_only(NODE))}
+        # A node that was created since the list of nodes counts as missing; each missing node is read again before its
+        # pods are deleted.
+        orphans: list[_Pod] = []
+        ended: list[_Pod] = []
+        async for pod in self._pods():
+            if pod.node and pod.node not in known:
+                orphans.append(pod)
+            elif pod.ended:
+                ended.append(pod)
+        gone = await self._deleted_nodes({pod.node for pod in orphans})
+        for pod in orphans:
             if pod.node in gone:
                 await self._delete(pod, "PodGC: node no longer exists")
-        ended = sorted(pod for pod in pods if pod.ended and pod.node not in gone)
+            elif pod.ended:
+                ended.append(pod)
+        ended.sort()
         for pod in ended[: max(len(ended) - self._most_ended, 0)]:
             await self._delete(pod)
 
-    async def _deleted_nodes(self, named: set[str]) -> set[str]:
-        """Returns the nodes that have been missing for long, and still are."""
-        known = {node["metadata"]["name"] async for node in self._client.each(metadata_only(NODE))} if named else set()
+    async def _pods(self) -> AsyncIterator[_Pod]:
+        """Yields all pods, of which only one page is in memory at a time."""
+        continue_ = ""
+        while True:
+            page = _read_page(await self._client.raw_list(POD, limit=PAGE, continue_=continue_))
+            for item in page.items or ():
+                yield item.pod()
+            continue_ = page.metadata.continue_
+            if not continue_:
+                return
+
+    async def _deleted_nodes(self, missing: set[str]) -> set[str]:
+        """Returns those of the missing nodes that have been missing for long, and still are."""
         now = self._client.clock.monotonic()
-        self._missing = {name: self._missing.get(name, now) for name in named - known}
+        self._missing = {name: self._missing.get(name, now) for name in missing}
         gone = set()
         for name, since in self._missing.items():
             if now - since >= PATIENCE_SECONDS:

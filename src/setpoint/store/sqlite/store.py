@@ -61,8 +61,8 @@ from setpoint.store.sqlite.writer import (
 from setpoint.store.upkeep import Upkeep
 
 # The part of the newest log that is kept in memory for watches: events, and bytes of their values.
-_RECENT_EVENTS = 10_000
-_RECENT_SIZE = 32 * 1024 * 1024
+_RECENT_EVENTS = 5_000
+_RECENT_SIZE = 16 * 1024 * 1024
 # Both limits may be exceeded by this fraction, so that few commits drop events from memory.
 _EXCESS = 0.25
 _READERS = 2
