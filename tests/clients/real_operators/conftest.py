@@ -51,9 +51,9 @@ class Cluster:
                     raise
                 time.sleep(0.5)
 
-    def wait(self, what: str, condition: str, namespace: str = "default") -> None:
+    def wait(self, what: str, condition: str, namespace: str = "default", *, seconds: int = LONGEST_SECONDS) -> None:
         """Waits for a condition, as `kubectl wait --for`."""
-        self.kubectl("wait", what, f"--for={condition}", f"--timeout={LONGEST_SECONDS}s", "-n", namespace)
+        self.kubectl("wait", what, f"--for={condition}", f"--timeout={seconds}s", "-n", namespace)
 
     @contextmanager
     def running(self, program: Path, *flags: str, environment: dict[str, str] | None = None) -> Iterator[Path]:
