@@ -29,6 +29,8 @@ Open: TypeAlias = Callable[[], Awaitable[Store]]
 _roots = count()
 # The seconds by which events of etcd are late at most.
 _LATE = 0.02
+# The seconds that a restart waits for a write at most.
+_NEXT_WRITE = 5.0
 
 
 class Interrupted(Exception):
@@ -77,6 +79,8 @@ class World:
     restarts: int = 0
     _up: asyncio.Event = field(default_factory=asyncio.Event)
     _under_way: set[asyncio.Task[Response]] = field(default_factory=set)
+    # A restart waits for the next write, whose response is lost.
+    _next_write: asyncio.Event = field(default_factory=asyncio.Event)
     # Called before each restart, and awaited: ends the watches, whose streams belong to the old servers.
     ending: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
@@ -95,10 +99,16 @@ class World:
     async def call(self, place: int, request: Request) -> Response:
         """Sends a request to a server. Raises Interrupted if the server ends before its response."""
         await self._up.wait()
-        task = asyncio.ensure_future(self.servers[place % len(self.servers)](request))
+        servers = self.servers
+        task = asyncio.ensure_future(servers[place % len(servers)](request))
         self._under_way.add(task)
+        if request.method != "GET":
+            self._next_write.set()
         try:
-            return await asyncio.shield(task)
+            response = await asyncio.shield(task)
+            if servers is not self.servers:  # the connection broke before the response
+                raise Interrupted
+            return response
         except asyncio.CancelledError:
             if task.cancelled():
                 raise Interrupted from None
@@ -130,22 +140,27 @@ class World:
     async def restart(self) -> None:
         """Ends the servers in the middle of their requests, and starts new ones on the same store."""
         number = len(self.servers)
+        self._next_write.clear()
+        with suppress(TimeoutError):  # the clients may have ended
+            async with asyncio.timeout(_NEXT_WRITE):
+                await self._next_write.wait()
         await self.stop()
         self.restarts += 1
         await self.start(number)
 
     async def stop(self) -> None:
         self._up.clear()
+        servers, self.servers = self.servers, []
         lost = list(self._under_way)
         for task in lost:
             task.cancel()
         await asyncio.gather(*lost, return_exceptions=True)
         for end in self.ending:
             await end()
-        for server, store in zip(self.servers, self.stores, strict=True):
+        for server, store in zip(servers, self.stores, strict=True):
             server.close()
             await store.close()
-        self.servers, self.stores = [], []
+        self.stores = []
 
 
 class KeptMemoryStore(MemoryStore):

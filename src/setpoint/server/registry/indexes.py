@@ -137,11 +137,14 @@ class View(Generic[T]):
         # Concurrent callers wait for the same load.
         if self._loading is None:
             self._loading = asyncio.ensure_future(self._fill())
-        try:
-            await asyncio.shield(self._loading)
-        finally:
-            if self._loading is not None and self._loading.done():
-                self._loading = None
+            self._loading.add_done_callback(self._loaded_or_failed)
+        await asyncio.shield(self._loading)
+
+    def _loaded_or_failed(self, loading: asyncio.Task[None]) -> None:
+        """Forgets a load, so that the call after a failed one tries again although all callers were cancelled."""
+        self._loading = None
+        if not loading.cancelled():
+            loading.exception()  # the waiting callers raise the error
 
     async def _fill(self) -> None:
         revision = await self.read()
