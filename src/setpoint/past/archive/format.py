@@ -1,5 +1,6 @@
 """The format of an archive: a zip file with the manifest `setpoint.json`, `revisions.jsonl` with one line per revision
-of an object, and `logs/UID/SOURCE.log` in the format of `setpoint logs -t`. Other files are for human readers.
+of an object, `logs/UID/SOURCE.log` in the format of `setpoint logs -t`, and `telemetry/NUMBER.jsonl` with one span, log
+record or metric point per line. Other files are for human readers.
 
 Archives are untrusted: invalid, damaged or malicious files raise `BadArchive` with the reason.
 """

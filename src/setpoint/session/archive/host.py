@@ -21,11 +21,15 @@ from setpoint.server.request.extension import Extension
 from setpoint.session.host import READY, report
 from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions, process_identity
+from setpoint.telemetry.settings import TelemetrySettings
 from setpoint.workload.admin.execution import ExecutionPage
 from setpoint.workload.kinds.api_names import GROUP, LOGGED
 from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.shutdown import Shutdown
 from setpoint.workload.subresources.log import NAME, LogEndpoint
+
+# Records of an archive do not expire.
+_ALWAYS_SECONDS = 1e10
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _serve(session: Session, stop: asyncio.Event) -> None:
+    from setpoint.config import Config
     from setpoint.plane import ControlPlane, Serving
+    from setpoint.server.dashboard.settings import DashboardSettings
     from setpoint.store.contract import Retention
     from setpoint.store.sqlite import SqliteStore
 
@@ -59,14 +65,18 @@ async def _serve(session: Session, stop: asyncio.Event) -> None:
             serving=Serving(
                 subresources=[Extension(GROUP, each, NAME, {"get": endpoint.get}) for each in LOGGED],
                 pages=[ExecutionPage(shutdown)],
+                dashboard=DashboardSettings(app=session.app, read_only=True, is_archive=True),
                 read_only=f"{session.app} was imported from {session.imported} and is read-only",
             ),
             system=False,
             workloads=False,
+            config=Config(telemetry=TelemetrySettings(retention_seconds=_ALWAYS_SECONDS)),
+            telemetry=places.telemetry,
         ) as plane:
             url = await plane.listen("127.0.0.1")
+            dashboard = await plane.listen_page()
             plane.write_kubeconfig(places.kubeconfig)
-            session = msgspec.structs.replace(session, url=url, process=process_identity())
+            session = msgspec.structs.replace(session, url=url, dashboard=dashboard, process=process_identity())
             sessions.add(session)
             report(READY)
             await process.until(stop, shutdown.ended())

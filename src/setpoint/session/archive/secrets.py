@@ -43,6 +43,10 @@ class Secrets:
             tree = _decode(encoded)
             masked(tree, self._note_decoded if tree.get("kind") == "Secret" else self._mark)
 
+    def record_value(self, secret: str) -> None:
+        """Records a secret that no object contains."""
+        self._mark(secret)
+
     def _note_decoded(self, secret: str) -> str:
         """Records a value of a Secret in its encoded and decoded form."""
         with suppress(binascii.Error, UnicodeDecodeError):  # binary data does not occur in text

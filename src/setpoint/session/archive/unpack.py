@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from setpoint.objects.clock import SystemClock
 from setpoint.past.archive.format import BadArchive, LogOf, Manifest, log_of
 from setpoint.past.archive.reader import file_lines, revisions
+from setpoint.session.archive.telemetry import unpack_telemetry
 from setpoint.session.paths import Places
 from setpoint.store.bounds import Bounds
 from setpoint.store.sqlite.importer import fill
@@ -29,6 +30,7 @@ def unpack(archive: zipfile.ZipFile, manifest: Manifest, places: Places) -> None
         raise BadArchive(f"the archive needs up to {total:,} bytes, more than the free space in {places.data}")
     with revisions(archive, manifest) as entries:
         fill(places.store, entries, Bounds(manifest.oldest, manifest.revision))
+    unpack_telemetry(archive, places.telemetry)
     for name in archive.namelist():
         if (log := log_of(name)) is not None:
             with archive.open(name) as file:

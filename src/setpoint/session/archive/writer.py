@@ -20,6 +20,7 @@ from setpoint.objects.times import format_micro_time
 from setpoint.past.archive.format import FORMAT, MANIFEST, REVISIONS, ArchivedRevision, LogOf, Manifest
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.sources import ArchiveSource, Owner, lines
+from setpoint.session.archive.telemetry import write_telemetry
 from setpoint.store.contract import LogEntry
 from setpoint.version import VERSION
 from setpoint.workload.kinds.api_names import GROUP, LOGGED
@@ -38,6 +39,9 @@ class ArchiveContents(NamedTuple):
     logs: bool = True
     # Additional text files by name; secrets are masked in them.
     texts: Mapping[str, str] = {}
+    # The directory of traces, metrics and logs of services, and the key of its receiver, which is masked.
+    telemetry: Path | None = None
+    telemetry_key: str = ""
 
 
 class Written(NamedTuple):
@@ -80,6 +84,8 @@ class _Writing:
         number = await self._revisions(current)
         oldest, _ = await self._source.bounds()
         written = await self._logs() if self._wanted.logs else []
+        if self._wanted.logs and self._wanted.telemetry is not None:
+            write_telemetry(self._archive, self._wanted.telemetry, self._wanted.since, self._secrets, self._new)
         for name, text in self._wanted.texts.items():
             self._archive.writestr(self._new(name), self._secrets.text(text))
         manifest = Manifest(
@@ -127,6 +133,7 @@ class _Writing:
             if entry.value is not None:
                 self._secrets.record(entry.key.rpartition("/")[2], entry.value)
                 self._note_owner(entry, entry.value)
+        self._secrets.record_value(self._wanted.telemetry_key)
         self._secrets.compile()
 
     def _note_owner(self, entry: LogEntry, value: bytes) -> None:

@@ -1,0 +1,1 @@
+"""Traces, metrics and logs of OpenTelemetry: decodes requests of exporters, stores the records, and selects them."""

@@ -1,0 +1,1 @@
+"""Tests of the endpoints of telemetry: the receiver, and the queries of the API."""

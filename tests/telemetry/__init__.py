@@ -1,0 +1,1 @@
+"""Tests of telemetry: decoding, storing and selecting traces, metrics and logs."""
