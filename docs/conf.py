@@ -28,7 +28,7 @@ html_extra_path = ["setpoint.schema.json"]
 
 NAVIGATION = {
     "index": {
-        "Begin": ["quick-start", "app-file", "commands", "why", "mcp", "troubleshooting"],
+        "Begin": ["quick-start", "app-file", "commands", "why", "dashboard", "telemetry", "mcp", "troubleshooting"],
         "Coming from": ["from-compose", "from-procfile", "from-skaffold", "from-tilt", "from-aspire"],
         "Controllers": [
             "controllers",

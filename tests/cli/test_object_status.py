@@ -2,7 +2,7 @@
 
 import pytest
 
-from setpoint.cli.support.object_status import judged
+from setpoint.workload.judgement import judged
 from setpoint.workload.kinds.api_names import GROUP, OWN_GROUP
 
 

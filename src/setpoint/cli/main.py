@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "See": {
         "ps": CommandEntry("setpoint.cli.workloads.ps:ps", "List workloads and their status."),
         "logs": CommandEntry("setpoint.cli.workloads.logs:logs", "Print the logs of workloads."),
+        "dashboard": CommandEntry("setpoint.cli.admin.dashboard:dashboard", "Print a link to the dashboard."),
         "graph": CommandEntry("setpoint.cli.app.graph:graph", "Show the dependencies between parts."),
         "top": CommandEntry("setpoint.cli.workloads.top:top", "Show the CPU and memory usage of workloads."),
         "url": CommandEntry("setpoint.cli.workloads.url:url", "Print the URLs of services."),

@@ -14,6 +14,7 @@ from setpoint.server.access.audit.audit_settings import Audit
 from setpoint.server.access.authentication.settings import DEFAULT_ISSUER
 from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
 from setpoint.server.edge.limits import Limits as EdgeLimits
+from setpoint.telemetry.settings import TelemetrySettings
 
 _EDGE = EdgeLimits()
 _PATH = {"metavar": "PATH"}
@@ -309,3 +310,4 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     overload: FlowControlSettings = FlowControlSettings()
     limits: Limits = Limits()
     history: History = History()
+    telemetry: TelemetrySettings = TelemetrySettings()

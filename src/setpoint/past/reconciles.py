@@ -16,7 +16,6 @@ from setpoint.past.object_ref import ObjectReference
 from setpoint.past.queries import NoHistory, NotInHistory, read_log
 from setpoint.past.related_objects import Related
 from setpoint.past.revision import Revision
-from setpoint.past.timeline import timeline
 from setpoint.past.trace import Trace, kind_name, traces
 
 # The maximum number of unrelated objects to read.
@@ -48,7 +47,7 @@ async def read_traces(
     """Returns the reconciles of an object, and those that wrote the object or its dependents, oldest first, with all
     their writes. Raises NoHistory."""
     places = [place, *(await related.owned(tree, place) if tree is not None else ())]
-    found = await timeline(client, places, since=since, until=until)
+    found = await _history_of(client, places, since=since, until=until)
     ids = _ids(found)
     reconciles = await read_reconciles(client, ReconcileQuery(kind_name(place), place.key, tuple(ids)[-MOST:]))
     known = [each for each in reconciles.items if each.id in ids or _is_between(each, since, until)]
@@ -68,7 +67,7 @@ async def read_trace(client: Client, related: Related, id: str) -> Trace:  # noq
         raise NotInHistory(f"reconcile {id} not found: it made no writes, or is no longer retained")
     wrote = (related.place(each.kind, each.object) for one in reconciles for each in one.writes)
     places = [*_places(related, (line["object"] for line in log)), *(each for each in wrote if each is not None)]
-    found = [each for each in await timeline(client, places) if each.cause is not None and each.cause.id in ids]
+    found = [each for each in await _history_of(client, places) if each.cause is not None and each.cause.id in ids]
     same = [each for each in await _complete_traces(client, related, found, reconciles, ()) if each.cause.id in ids]
     # Any client can claim the id of an existing reconcile: verified ones come first.
     return min(same, key=lambda each: bool(each.claimed_by))
@@ -84,7 +83,7 @@ async def _complete_traces(
     """Returns the traces with all their writes, and with the writes that triggered them, in any object."""
     ids = _ids(found) | {each.id for each in reconciles}
     others = await _other_objects(client, related, found, reconciles, ids)
-    more = await timeline(client, [each for each in others if each not in places][:_MOST_OTHERS])
+    more = await _history_of(client, [each for each in others if each not in places][:_MOST_OTHERS])
     everything = sorted({(each.place, each.number): each for each in (*found, *more)}.values(), key=_order)
     return [each for each in traces(everything, reconciles) if each.cause.id in ids]
 
@@ -105,6 +104,14 @@ async def _other_objects(
             log = []  # without permission for the log, only related objects are shown
         places += _places(related, (line["object"] for line in log if _reconcile_id(line) in ids))
     return list(dict.fromkeys(places))
+
+
+async def _history_of(
+    client: Client, places: Sequence[ObjectReference], since: Moment | None = None, until: Moment | None = None
+) -> list[Revision]:
+    from setpoint.past.timeline import timeline  # `why` reads no traces
+
+    return await timeline(client, places, since=since, until=until)
 
 
 def _named(reconcile: Reconciled) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from setpoint.plane.component_checks import check_lease
 from setpoint.plane.config_checks import secret_retention, service_network
 from setpoint.plane.endpoint import PlaneEndpoint
 from setpoint.plane.errors import PlaneError
+from setpoint.plane.own_endpoints import OwnEndpoints
 from setpoint.plane.store_specification import data_directory, open_store
 from setpoint.server import secret_files
 from setpoint.server.access.authentication.assembly import Authentication, assemble
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
     from setpoint.objects.reconcile_report import ReconcileQuery, Reconciles
     from setpoint.plane.plane_snapshot import PlaneSnapshot
+    from setpoint.plane.telemetry import PlaneTelemetry
     from setpoint.server.access.audit.auditor import Auditor
     from setpoint.server.edge.tls import Certificates
     from setpoint.server.registry.conversion.functions import ConversionFunction
@@ -87,7 +89,9 @@ class ControlPlane:
     `system` are the names of the system controllers to run (`system.controller_names`), or True for the defaults and
     False for none. `nodes` are `none`, or simulated ones (`simulated`, `simulated:3`, or a setting with scripts of
     `system.node_scripts`): with nodes, the controllers of Kubernetes' workloads and a scheduler are among the defaults.
-    `workloads` enables the workloads (processes and containers): settings, or True or False.
+    `workloads` enables the workloads (processes and containers): settings, or True or False. `telemetry` is the
+    directory of stored traces, metrics and logs, which the server then returns; with `config.telemetry.enabled` the
+    workloads send theirs to the server.
     """
 
     def __init__(
@@ -107,6 +111,7 @@ class ControlPlane:
         system: bool | Collection[str] | None = None,
         nodes: str | NodeSetting | None = None,
         workloads: "bool | WorkloadSettings | None" = None,
+        telemetry: Path | None = None,
     ) -> None:
         """Raises PlaneError."""
         self.config = config = config or Config()
@@ -122,6 +127,7 @@ class ControlPlane:
         self._serving, self._read_only = serving, bool(serving.read_only)
         # The recorded reconciles of the controllers; those of other processes can be added as sources.
         self.reconciles = ReconcilesPage([self._recorded_runs])
+        self._own_endpoints = OwnEndpoints(self.answer, lambda: self.controllers, self._workloads)
         self._auditor = auditor
         try:
             self._resolver = ServiceResolver(config.webhooks.services)
@@ -145,6 +151,8 @@ class ControlPlane:
         self._system: System | None = None
         self._host = self._workload_host(config.workloads if workloads is None else workloads)
         self._starting: asyncio.Task[None] | None = None
+        self._telemetry_directory = telemetry
+        self._telemetry: PlaneTelemetry | None = None
         # A store with initial objects, and whether the system objects are among them.
         self._initial: MemoryStore | None = None
         self._provisioned = False
@@ -238,16 +246,39 @@ class ControlPlane:
             if (seconds := self.config.history.secret_seconds) and not self._read_only:
                 retaining = asyncio.create_task(secret_retention(services, seconds).run())
                 stack.callback(retaining.cancel)
+            await self._open_telemetry(services, stack)
             if self._host is not None:
                 stack.push_async_callback(self._host.stop)
                 await self._host.start(self.client(user=_WORKLOADS, groups=[MASTERS]))
             self._stack = stack.pop_all()
             self._opened = PlaneEndpoint(
-                self._server, self._clock, self._limits, self._data, self._stack, self._publish_authority
+                self._server,
+                self._clock,
+                self._limits,
+                self._data,
+                self._stack,
+                self._publish_authority,
+                self._serving.dashboard,
             )
+            self._opened.receiver = self._telemetry.receiver if self._telemetry is not None else None
         if not self._read_only:
             self.start_system(self._system_names)
         return self
+
+    async def _open_telemetry(self, services: "Services", stack: AsyncExitStack) -> None:
+        """Serves stored telemetry, and receives that of workloads if enabled."""
+        settings, directory = self.config.telemetry, self._telemetry_directory
+        receives = settings.enabled and self._host is not None and self._host.reports_telemetry
+        if not receives and directory is None:
+            return
+        from setpoint.plane.telemetry import PlaneTelemetry
+
+        found = self._telemetry = PlaneTelemetry(settings, self._clock, directory)
+        stack.push_async_callback(found.close)
+        found.open(services)
+        if receives and self._host is not None:
+            await found.receive(services)
+            self._host.exporters = found
 
     def _assemble_server(self, store: Store, authentication: Authentication) -> Server:
         config, host, metrics = self.config, self._host, Metrics()
@@ -262,6 +293,7 @@ class ControlPlane:
             serving=replace(
                 self._serving,
                 subresources=(*self._serving.subresources, *(host.extensions if host is not None else ())),
+                endpoints=(*self._serving.endpoints, *self._own_endpoints.endpoints),
                 pages=(*self._serving.pages, self.reconciles, *(host.pages if host is not None else ()), *own_pages),
             ),
             settings=ServerSettings(
@@ -306,6 +338,9 @@ class ControlPlane:
         if self._host is None:
             raise PlaneError("workloads are disabled: use ControlPlane(workloads=True)")
         return self._host.workloads
+
+    def _workloads(self) -> "Workloads | None":
+        return self._host.workloads if self._host is not None else None
 
     @property
     def runs_workloads(self) -> bool:
@@ -424,7 +459,7 @@ class ControlPlane:
             self._auditor = None
 
     def reload(self) -> None:
-        """Reloads the token file, the audit policy, and externally managed certificates.
+        """Reloads the token file, the audit policy, and externally managed certificates. Ends the sessions of browsers.
 
         If a file cannot be read, the previous content stays in use, and PlaneError is raised.
         """
@@ -441,6 +476,7 @@ class ControlPlane:
             except AuditError as error:
                 raise PlaneError(str(error)) from error
         if self._opened is not None:
+            self._opened.end_logins()  # their users may no longer be in the token file
             try:
                 self._opened.renew()
             except (OSError, ValueError) as error:
@@ -523,6 +559,11 @@ class ControlPlane:
             self._authenticating.issuer.keep_key()
         await self._publish_authority()
         return url
+
+    async def listen_page(self, port: int = 0) -> str:
+        """Serves the dashboard over plain HTTP at a port of the loopback interface, and returns its URL. Raises
+        PlaneError without a dashboard (`Serving(dashboard=...)`), and OSError."""
+        return await self._endpoint.listen_page(port)
 
     async def listen_unix(self, path: Path | str) -> None:
         """Listens at a unix socket that only the current user can open; clients authenticate as usual."""

@@ -1,11 +1,12 @@
 """The endpoint of a control plane for other processes: its sockets, certificates and kubeconfigs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.plane.errors import PlaneError
@@ -15,17 +16,23 @@ from setpoint.server.bootstrap.kubernetes_service import address_of, advertise, 
 from setpoint.server.bootstrap.system_objects import track_legacy_tokens
 from setpoint.server.edge.kubeconfig import KEPT, kubeconfig
 from setpoint.server.edge.limits import Limits
+from setpoint.server.message import Request, RequestHandler, Response
+from setpoint.server.telemetry.verbs import RECEIVER_PATH
 from setpoint.store.contract import StoreError
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from setpoint.server.dashboard.logins import Logins
+    from setpoint.server.dashboard.settings import DashboardSettings
+    from setpoint.server.dashboard.site import Door, Site
     from setpoint.server.edge.certificates import Authority
     from setpoint.server.edge.front_proxy import FrontProxy
     from setpoint.server.edge.identity import Identity
     from setpoint.server.edge.listener import Listener
     from setpoint.server.edge.tls import Certificates, Provided
 
+_LOOPBACK = "127.0.0.1"
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -41,8 +48,18 @@ class PlaneEndpoint:
         data: Path | None,
         stack: AsyncExitStack,
         renewed: Callable[[], Awaitable[None]],
+        dashboard: "DashboardSettings | None" = None,
     ) -> None:
         self.url = ""
+        self._dashboard = dashboard
+        self._logins: Logins | None = None
+        self._site: Site | None = None
+        # Answers requests of OpenTelemetry exporters, which have a key instead of credentials.
+        self.receiver: RequestHandler | None = None
+        if dashboard is not None:
+            from setpoint.server.dashboard import logins
+
+            server.services.logins = self._logins = logins.Logins(clock)
         self._renewed = renewed
         self._server, self._clock, self._limits, self._data, self._stack = server, clock, limits, data, stack
         self._listener: Listener | None = None
@@ -57,20 +74,45 @@ class PlaneEndpoint:
         """Listens at an address, and returns the URL. If `advertised`, the address is also published in the
         `kubernetes` Endpoints."""
         context = self._tls(host, names, tls) if tls else None
-        host, port = await self._edge().listen(host, port, context)
+        edge = self._edge()
+        if self._site is not None:
+            self._site.door = _door(host, names, "https" if tls else "http")
+        host, port = await edge.listen(host, port, context)
         if advertised:
             await self._advertise(host, port)
             await track_legacy_tokens(self._server.services)
             await self._server.api_services.register(self._server.services)
-        reachable = _ANY_ADDRESS.get(host, host)
-        shown = f"[{reachable}]" if ":" in reachable else reachable
-        self.url = f"{'https' if tls else 'http'}://{shown}:{port}"
+        self.url = _url("https" if tls else "http", host, port)
         certificates = self._certificates
         if advertised and certificates is not None:
             if certificates.client_authority:
                 await publish_client_authority(self._server.services, certificates.client_authority)
             await self._front_proxy_pair()
         return self.url
+
+    async def listen_page(self, port: int) -> str:
+        """Listens for browsers at a port of the loopback interface, without TLS, and returns the URL of the dashboard.
+        All requests but those of the page are refused."""
+        from setpoint.server.edge.listener import Listener
+
+        site = self._site_before(self._server, pages_only=True)
+        listener = Listener(site, self._clock, self._limits, priority=self._server.services.priority)
+        self._stack.push_async_callback(listener.close)
+        host, port = await listener.listen(_LOOPBACK, port)
+        return f"{_url('http', host, port)}/dashboard/"
+
+    def end_logins(self) -> None:
+        """Ends all sessions of browsers."""
+        if self._logins is not None:
+            self._logins.clear()
+
+    def _site_before(self, handler: RequestHandler, *, pages_only: bool = False) -> "Site":
+        from setpoint.server.dashboard.site import Door, Site
+
+        if self._dashboard is None or self._logins is None:
+            raise PlaneError("the control plane has no dashboard: use Serving(dashboard=...)")
+        door = Door("http", pages_only=pages_only)
+        return Site(handler, self._dashboard, self._logins, self._server.services.offload, door)
 
     async def _front_proxy_pair(self) -> bytes:
         """Returns the certificate and key that this server presents to extension API servers. At the first call, their
@@ -136,9 +178,14 @@ class PlaneEndpoint:
         if self._listener is None:
             from setpoint.server.edge.listener import Listener
 
-            services = self._server.services
+            server, services = self._server, self._server.services
+            if self._dashboard is not None:
+                self._site = self._site_before(server)
+            handler: RequestHandler = self._site or server
+            if self.receiver is not None:
+                handler = partial(_answer, handler, self.receiver)
             self._listener = Listener(
-                self._server, self._clock, self._limits, repeat=self._server.repeat, priority=services.priority
+                handler, self._clock, self._limits, repeat=server.repeat, priority=services.priority
             )
             services.measured.append(self._listener.descriptors)
             self._stack.push_async_callback(self._listener.close)
@@ -166,6 +213,24 @@ class PlaneEndpoint:
         # Other machines verify the certificates, with real clocks even if ours is simulated.
         self._identity = Identity(called, SystemClock(), self._data)
         return self._identity
+
+
+def _url(scheme: str, host: str, port: int) -> str:
+    reachable = _ANY_ADDRESS.get(host, host)
+    return f"{scheme}://{f'[{reachable}]' if ':' in reachable else reachable}:{port}"
+
+
+def _door(host: str, names: Sequence[str], scheme: str) -> "Door":
+    """Returns the door of a listener: its address and its names; any address if the listener has all addresses."""
+    from setpoint.server.dashboard.site import Door
+
+    is_any = not host or host in _ANY_ADDRESS
+    return Door(scheme, frozenset((*names, "*" if is_any else host)))
+
+
+def _answer(server: RequestHandler, receiver: RequestHandler, request: Request) -> Coroutine[Any, Any, Response]:
+    """Answers a request: those below the path of the receiver pass no pipeline."""
+    return receiver(request) if request.path.startswith(RECEIVER_PATH) else server(request)
 
 
 def _provided(files: "Certificates") -> "Provided":

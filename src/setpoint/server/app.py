@@ -76,7 +76,7 @@ class Server:
             store=self._cache or store,
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
-            registry=Registry(builtin_resources.resources()),
+            registry=Registry(builtin_resources.resources(), endpoints=serving.endpoints),
             admission=chain,
             definitions=definitions,
             authenticator=access.authenticator or Trusting(),

@@ -1,7 +1,7 @@
 """Requests and responses of the pipeline, independent of the transport: a socket, or a call in the same process."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -23,6 +23,8 @@ class Peer(NamedTuple):
     in_process: bool = False
     # A controller of the server itself, such as the garbage collector.
     is_controller: bool = False
+    # The user (`ports.User`) of a browser's session with the dashboard, if the request comes from its page.
+    session_user: Any = None
 
 
 class Seat(Protocol):
@@ -186,4 +188,4 @@ class Response(NamedTuple):
 class RequestHandler(Protocol):
     """The callable that the edge passes requests to. A handler answers every request and never raises."""
 
-    async def __call__(self, request: Request) -> Response: ...
+    def __call__(self, request: Request) -> Coroutine[Any, Any, Response]: ...

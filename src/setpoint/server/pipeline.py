@@ -27,6 +27,7 @@ from setpoint.server.access.authorization.attributes import SELECTING, request_a
 from setpoint.server.access.authorization.authorizer import MASTERS, refusal
 from setpoint.server.access.flowcontrol.gate import Gate
 from setpoint.server.access.flowcontrol.request_seats import ExemptSeat, OccupiedSeat
+from setpoint.server.access.own_endpoints import SUMMARIES, right_of_endpoint
 from setpoint.server.access.past_access import authorize_past
 from setpoint.server.aggregation.aggregation import Aggregation
 from setpoint.server.aggregation.remote_paths import remote_version
@@ -235,6 +236,8 @@ class Pipeline:
         authorizer = self.services.authorizer
         await authorizer.prepare(context.user)
         info = context.info
+        if info.group == OWN_GROUP and (info.subresource or info.resource == SUMMARIES):
+            info = right_of_endpoint(context)
         if info.verb in SELECTING and "fieldSelector=" in context.request.query:
             info = request_attributes(context)
         decision = authorizer.decide(context.user, info)

@@ -6,6 +6,7 @@ in this module. `ContextT` and `ServicesT` stand for the classes of `server.requ
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from setpoint.objects.gvk import GroupVersionKind
@@ -271,6 +272,20 @@ class ProgressReporter(Protocol):
 
     def send_bookmarks(self) -> None:
         """Sends a bookmark if the client requested bookmarks and the watch has caught up with the log."""
+
+
+class Login(NamedTuple):
+    """A one-time token for the dashboard, and the time at which it expires."""
+
+    token: str
+    expires: datetime
+
+
+class LoginHost(Protocol):
+    """Creates the logins of browsers to the dashboard."""
+
+    def create(self, user: User, seconds: int) -> Login:
+        """Creates a login of a user. Raises TooManyRequests if other users have too many."""
 
 
 class Fork(NamedTuple):

@@ -18,7 +18,12 @@ OWN_GROUP = "setpoint.dev"
 _LONG_RUNNING = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 # The subresource with a verb of its own, because a purge cannot be undone.
 PURGE = "purge"
-_OWN_NAMESPACE_SUBRESOURCES = frozenset(("history", PURGE))
+_OWN_NAMESPACE_SUBRESOURCES = frozenset(("history", PURGE, "summary", "why"))
+# Setpoint's resource with lists below its path, which are named like objects.
+TELEMETRY = "telemetry"
+_TELEMETRY_LISTS = frozenset(("services", "traces", "metrics", "logs"))
+# The verb of a request below these may depend on more than one segment.
+_IRREGULAR = frozenset(("namespaces", TELEMETRY))
 # Longer paths are not cached, so that the cache stays small.
 _REMEMBERED = 256
 # Creates a named tuple in half the time: every request has one.
@@ -79,7 +84,7 @@ def _collection(method: str, path: str) -> RequestInfo | None:
     is not a collection's, or if more than the name depends on the next segment."""
     found = _read(method, f"{path}/name", None)
     is_last = found.name == "name" and not found.subresource and not found.subpath
-    return found if is_last and found.resource != "namespaces" else None
+    return found if is_last and found.resource not in _IRREGULAR else None
 
 
 @lru_cache(maxsize=1024)
@@ -115,6 +120,11 @@ def _read(method: str, path: str, watch: str | None) -> RequestInfo:
     resource, name, subresource, *tail = *rest, "", "", ""
     if subresource == PURGE and group == OWN_GROUP and verb == "create":
         verb = PURGE
+    if group == OWN_GROUP and resource == TELEMETRY and name:
+        # The path below a list continues without subresources, so that one right covers all of it.
+        tail, subresource = [subresource, *tail], ""
+        if verb == "get" and ((name in _TELEMETRY_LISTS and not tail[0]) or _collection_verb(verb, watch) == "watch"):
+            verb = _collection_verb(verb, watch)
     if not name and verb in ("get", "delete"):
         verb = _collection_verb(verb, watch)
     return RequestInfo(

@@ -6,22 +6,22 @@ a resource follow from its declaration: its scope, its verbs and its subresource
 `setpoint.dev` are rows as well.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from setpoint.objects.errors import APIError, BadRequest, MethodNotAllowed, NotFound
 from setpoint.objects.gvk import GroupResource
+from setpoint.server.dashboard.login_endpoint import create_login
 from setpoint.server.history import forks
 from setpoint.server.history.object_history import GROUP, VERSION, history
 from setpoint.server.history.ownership import ownership
 from setpoint.server.history.purge import purge
 from setpoint.server.history.revision_log import revisions
-from setpoint.server.message import Response
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import CREATE_ONLY, Resource
-from setpoint.server.request.context import Context
-from setpoint.server.request.extension import Verb
-from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.request.extension import Endpoint, ObjectEndpoint, OwnVerb, Verb
+from setpoint.server.requestinfo import TELEMETRY, RequestInfo
+from setpoint.server.telemetry import verbs as telemetry
 from setpoint.server.verbs import usage_metrics
 from setpoint.server.verbs.component_statuses import get_component_status, list_component_statuses
 from setpoint.server.verbs.create import create
@@ -43,8 +43,6 @@ class PathForm(NamedTuple):
     named: bool
     subresource: str = ""
 
-
-OwnVerb: TypeAlias = Callable[[Context], Awaitable[Response]]
 
 VERBS: Mapping[str, Verb] = {
     "create": create,
@@ -71,6 +69,7 @@ _ENDING = frozenset(("status", "scale"))
 _OWN_COLLECTIONS: Mapping[str, Mapping[str, OwnVerb]] = {
     "revisions": {"list": revisions},
     "ownership": {"watch": ownership},
+    "dashboardlogins": {"create": create_login},
 }
 # The paths of forks: the collection, one fork, and the API of a fork, which continues with a path.
 _FORKS: Mapping[PathForm, Mapping[str, OwnVerb]] = {
@@ -78,8 +77,17 @@ _FORKS: Mapping[PathForm, Mapping[str, OwnVerb]] = {
     PathForm(False, True): forks.OF_FORK,
     PathForm(False, True, forks.PROXY): forks.OF_PROXY,
 }
+# The collection of telemetry; its lists and their records, which are named like objects, have the same verbs.
+_TELEMETRY: Mapping[PathForm, Mapping[str, OwnVerb]] = {
+    PathForm(False, False): {verb: telemetry.VERBS[verb] for verb in ("list", "watch")},
+    PathForm(False, True): {"get": telemetry.VERBS["get"]},
+}
 # Endpoints of `setpoint.dev` below an object of any stored resource; the resource is named `PLURAL.GROUP`.
 _BELOW_OBJECTS: Mapping[str, Mapping[str, Verb]] = {"history": {"get": history}, "purge": {"purge": purge}}
+
+
+# The key of the endpoints below objects among the documents of a registry.
+_BELOW = "endpoints below objects"
 
 
 class Row(NamedTuple):
@@ -150,13 +158,19 @@ def rows(registry: Registry) -> Iterator[Row]:
     for name, verbs in _OWN_COLLECTIONS.items():
         for verb in verbs:
             yield Row(GROUP, VERSION, name, PathForm(in_namespace=False, named=False), verb)
-    for place, verbs in _FORKS.items():
-        for verb in verbs:
-            yield Row(GROUP, VERSION, forks.FORKS.resource, place, verb)
+    for name, places in ((forks.FORKS.resource, _FORKS), (TELEMETRY, _TELEMETRY)):
+        for place, verbs in places.items():
+            for verb in verbs:
+                yield Row(GROUP, VERSION, name, place, verb)
+    for each in registry.endpoints:
+        if isinstance(each, Endpoint):
+            for in_namespace in {False, each.in_namespaces}:
+                place = PathForm(in_namespace, each.is_named, each.subresource)
+                yield from (Row(GROUP, VERSION, each.resource, place, verb) for verb in each.answers)
     for resource in registry.group_resources.values():
         if resource.verbs == CREATE_ONLY:
             continue
-        for subresource, below in _BELOW_OBJECTS.items():
+        for subresource, below in _below(registry, resource.kind).items():
             for verb in below:
                 place = PathForm(resource.namespaced, True, subresource)
                 yield Row(GROUP, VERSION, str(resource.group_resource), place, verb)
@@ -213,11 +227,16 @@ def _find_own(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | N
     """Returns the route of an endpoint of `setpoint.dev`, or None for any other path."""
     if info.resource == forks.FORKS.resource and (not info.subpath or info.subresource == forks.PROXY):
         return _own_handler(_FORKS.get(PathForm(info.in_namespace, bool(info.name), info.subresource)), info)
+    if info.resource == TELEMETRY:
+        return _own_handler(None if info.in_namespace else telemetry.VERBS, info)
+    for each in registry.endpoints:
+        if isinstance(each, Endpoint) and _is_at(each, info):
+            return _own_handler(each.answers, info)
     if info.subpath:
         return None
-    below = _BELOW_OBJECTS.get(info.subresource) if info.name else None
-    if below is not None:
-        resource = registry.group_resources.get(GroupResource.parse(info.resource))
+    resource = registry.group_resources.get(GroupResource.parse(info.resource)) if info.name else None
+    below = _below(registry, resource.kind if resource is not None else "").get(info.subresource)
+    if info.name and below is not None:
         if resource is None or resource.namespaced != info.in_namespace or resource.verbs == CREATE_ONLY:
             raise NotFound.resource()
         verb = below.get(info.verb)
@@ -226,6 +245,26 @@ def _find_own(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | N
         return Route(resource.in_storage_version, verb)
     verbs = None if info.in_namespace or info.name else _OWN_COLLECTIONS.get(info.resource)
     return _own_handler(verbs, info)
+
+
+def _is_at(endpoint: Endpoint, info: RequestInfo) -> bool:
+    """Returns True if a path is that of an endpoint."""
+    return (
+        (endpoint.resource, endpoint.is_named, endpoint.subresource)
+        == (info.resource, bool(info.name), info.subresource)
+        and (endpoint.in_namespaces or not info.in_namespace)
+        and (endpoint.continues or not info.subpath)
+    )
+
+
+def _below(registry: Registry, kind: str) -> Mapping[str, Mapping[str, Verb]]:
+    """Returns the verbs of the endpoints below the objects of a kind, by name."""
+    known: Mapping[str, Mapping[str, Verb]] | None = registry.documents.get((_BELOW, kind))
+    if known is None:
+        own = (each for each in registry.endpoints if isinstance(each, ObjectEndpoint) and each.serves(kind))
+        known = {**_BELOW_OBJECTS, **{each.name: each.answers for each in own}}
+        registry.documents[_BELOW, kind] = known
+    return known
 
 
 def _own_handler(verbs: Mapping[str, OwnVerb] | None, info: RequestInfo) -> HandlerRoute | None:

@@ -8,12 +8,13 @@ from setpoint.server.access.authentication.token_issuer import Issuer
 from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
 from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR
 from setpoint.server.request.context import EVENT_SECONDS, HISTORY_SECONDS, Authenticator, Authorizer
-from setpoint.server.request.extension import Extension
+from setpoint.server.request.extension import Endpoints, Extension
 from setpoint.server.request.observer import Plain
 
 if TYPE_CHECKING:
     from setpoint.server.access.audit.auditor import Auditor
     from setpoint.server.apiextensions.custom_resources import CustomStrategy
+    from setpoint.server.dashboard.settings import DashboardSettings
     from setpoint.server.registry.resource import Resource
 
 
@@ -41,6 +42,9 @@ class Serving:
     subresources: Sequence[Extension] = ()
     """Subresources of custom resources."""
 
+    endpoints: Endpoints = ()
+    """Paths of the group `setpoint.dev` in addition to the server's own."""
+
     pages: Sequence[Plain] = ()
     """Handlers of paths that are not resources. The first handler that knows a path answers."""
 
@@ -50,6 +54,9 @@ class Serving:
     shows: "Callable[[Resource], bool] | None" = None
     """Returns True for the resources that other processes can use and discover; by default all. Requests of this
     process use all resources."""
+
+    dashboard: "DashboardSettings | None" = None
+    """The dashboard in front of the server; by default none."""
 
     read_only: str = ""
     """The reason for which the server only serves the content of its store. The server then rejects every write,

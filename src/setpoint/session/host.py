@@ -11,10 +11,12 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -26,12 +28,12 @@ from setpoint.session.locks import locked
 from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions, process_identity, session_id
 from setpoint.store.files import make_directory
-
-if TYPE_CHECKING:
-    from setpoint.plane import ControlPlane
+from setpoint.telemetry.settings import TelemetrySettings
 
 READY = "ready"
 TAKEN = "taken"
+# The variable with the settings of telemetry.
+TELEMETRY_VARIABLE = "SETPOINT_TELEMETRY"
 # The number of deleted objects with kept logs, for `setpoint export`.
 _KEPT_LOGS = 100
 # The interval of the heartbeat.
@@ -82,7 +84,9 @@ class SessionHost:
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Serves the control plane until the session ends. Raises HostError."""
+        from setpoint.config import Config
         from setpoint.plane import ControlPlane, PlaneError, Serving
+        from setpoint.server.dashboard.settings import DashboardSettings
         from setpoint.session.controllers.page import ControllersPage
         from setpoint.session.controllers.supervisor import hosting
         from setpoint.store.contract import StoreError
@@ -102,11 +106,21 @@ class SessionHost:
         try:
             # The data is needed only until the next reboot, so that durable writes are not worth their cost.
             store = f"sqlite:{places.store}?durability=off"
-            async with ControlPlane(store, workloads=settings, system=False, serving=Serving(pages=[page])) as plane:
-                url = await _listen(plane, self._last_port())
+            serving = Serving(pages=[page], dashboard=DashboardSettings(app=self._app))
+            async with ControlPlane(
+                store,
+                config=Config(telemetry=telemetry_settings(os.environ)),
+                workloads=settings,
+                system=False,
+                serving=serving,
+                telemetry=places.telemetry,
+            ) as plane:
+                last = self._last()
+                url = await _listen(partial(plane.listen, "127.0.0.1"), _port(last.url if last is not None else ""))
+                dashboard = await _listen(plane.listen_page, _port(last.dashboard if last is not None else ""))
                 plane.write_kubeconfig(places.kubeconfig)
                 await plane.workloads_started()
-                session = self._session(url)
+                session = self._session(url, dashboard)
                 self._sessions.add(session)
                 try:
                     report(READY)
@@ -134,13 +148,14 @@ class SessionHost:
         except (PlaneError, StoreError, OSError) as error:
             raise HostError(str(error)) from error
 
-    def _session(self, url: str) -> Session:
+    def _session(self, url: str, dashboard: str) -> Session:
         return Session(
             app=self._app,
             directory=str(self._file.parent),
             process=process_identity(),
             kubeconfig=str(self._places.kubeconfig),
             url=url,
+            dashboard=dashboard,
             started=format_time(self._clock.now()),
             data=str(self._places.data),
             file=str(self._file),
@@ -148,13 +163,33 @@ class SessionHost:
             isolated_from=self._isolated_from,
         )
 
-    def _last_port(self) -> int:
-        """Returns the port of the previous session, so that existing kubeconfigs stay valid; 0 if unknown."""
+    def _last(self) -> Session | None:
+        """Returns the previous session; None if unknown."""
         try:
-            last = msgspec.json.decode(self._places.record.read_bytes(), type=Session)
-            return int(last.url.rpartition(":")[2])
+            return msgspec.json.decode(self._places.record.read_bytes(), type=Session)
         except (OSError, ValueError):
-            return 0
+            return None
+
+
+def _port(url: str) -> int:
+    """Returns the port of a URL of the previous session, so that its kubeconfigs and pages stay valid; 0 if unknown."""
+    try:
+        return urlsplit(url).port or 0
+    except ValueError:
+        return 0
+
+
+def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings:
+    """Returns the settings of telemetry, which a variable may change. Raises HostError for an invalid value."""
+    text = environ.get(TELEMETRY_VARIABLE, "")
+    if text == "off":
+        return TelemetrySettings(enabled=False)
+    try:
+        given = msgspec.json.decode(text or "{}", type=dict[str, Any])
+        return msgspec.convert({"enabled": True, **given}, TelemetrySettings)
+    except msgspec.MsgspecError as error:
+        example = '{"retentionSeconds": 3600}'
+        raise HostError(f"{TELEMETRY_VARIABLE}: {error}; set the variable to off, or to settings: {example}") from None
 
 
 async def touch_lock(path: Path, clock: Clock) -> None:
@@ -169,13 +204,14 @@ async def touch_lock(path: Path, clock: Clock) -> None:
         await clock.sleep(_SIGN_SECONDS)
 
 
-async def _listen(plane: "ControlPlane", port: int) -> str:
+async def _listen(listen: Callable[[int], Awaitable[str]], port: int) -> str:
+    """Listens at the port of the previous session, or at any port if that is in use."""
     if port:
         try:
-            return await plane.listen("127.0.0.1", port)
+            return await listen(port)
         except OSError:
             _log.info("the previous port %d is in use", port)
-    return await plane.listen("127.0.0.1")
+    return await listen(0)
 
 
 @contextmanager

@@ -40,6 +40,11 @@ class Places(NamedTuple):
         return self.data / "workloads"
 
     @property
+    def telemetry(self) -> Path:
+        """The traces, metrics and logs that the services of this and earlier runs exported, with the receiver's key."""
+        return self.data / "telemetry"
+
+    @property
     def applied(self) -> Path:
         """The objects applied last; exists from the first apply until the session has ended completely."""
         return self.data / "applied.json"

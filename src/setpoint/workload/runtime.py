@@ -20,6 +20,7 @@ from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.engine_lookup import Engines
 from setpoint.workload.environment import Tolerate
 from setpoint.workload.events import StateReporter
+from setpoint.workload.exporters import Exporters
 from setpoint.workload.kinds.file_action import FileAction, SyncStatus
 from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.logs.note_line import ERROR
@@ -90,6 +91,8 @@ class Machine:
     watched: Callable[[str, str], tuple[bool, str, str] | None] = lambda kind, name: None
     # The copies of files into containers.
     syncs: FileSyncs | None = None
+    # The receiver of telemetry; None if there is none.
+    exporters: Exporters | None = None
 
     def __post_init__(self) -> None:
         self.reporter = StateReporter(self.logs)

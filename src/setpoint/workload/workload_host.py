@@ -17,6 +17,7 @@ from setpoint.workload.admin.execution import ExecutionPage
 from setpoint.workload.admin.finalizer_admission import FinalizerPlugin
 from setpoint.workload.admin.perftrace import PerfTracePage
 from setpoint.workload.admin.shutdown_admission import ClosingPlugin
+from setpoint.workload.exporters import Exporters
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.session import is_dead, new_session
 from setpoint.workload.records import records_path
@@ -40,6 +41,8 @@ class WorkloadHost:
         self._starting: asyncio.Task[None] | None = None
         self._workloads: Workloads | None = None
         self.shutdown = Shutdown()
+        # The receiver of the telemetry of the workloads; set before the start.
+        self.exporters: Exporters | None = None
         self._perftrace = PerfTracePage(self._diagnostics)
 
     @property
@@ -54,6 +57,12 @@ class WorkloadHost:
     @property
     def extensions(self) -> Sequence[Extension]:
         return self._endpoints.extensions
+
+    @property
+    def reports_telemetry(self) -> bool:
+        """True if the workloads may send telemetry to the control plane: clients of DCP set the variables
+        themselves."""
+        return self._config is None or not self._config.as_dcp
 
     @property
     def workloads(self) -> Workloads:
@@ -73,6 +82,7 @@ class WorkloadHost:
             self._own = _own_directory(self._ids)
             settings = WorkloadSettings(self._own, records_path(os.environ))
         self._workloads = self._endpoints.workloads = Workloads(client, settings, self._ids)
+        self._workloads.machine.exporters = self.exporters
         self.shutdown.begin(client, settings.environ)
         await self._workloads.prepare()
         self._starting = asyncio.ensure_future(self._workloads.start())

@@ -20,6 +20,10 @@ METHODS = {
     "purge": "POST",
 }
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+# Resources of setpoint.dev that are computed, and not stored.
+COMPUTED = ("revisions", "ownership", "forks", "dashboardlogins", "summaries", "telemetry", "controllers", "timeline")
+# Endpoints below objects that show no more than the object itself.
+OF_OBJECT = ("summary", "environment", "probes", "attempts", "samples")
 COLLECTION = ("create", "deletecollection", "list", "watch")
 # Subresources that a GET opens a conversation with.
 CONVERSATIONS = ("attach", "exec", "portforward")
@@ -115,11 +119,14 @@ def rows(table: Mapping[str, Any]) -> Iterator[Row]:
                 plural = f"{resource}.{group}" if group else resource
                 for subresource, verb in table["below"].items():
                     yield Row(OWN, "v1", plural, namespaced, True, subresource, verb)
+                for subresource, named in table["details"].items():
+                    if resource in named:
+                        yield Row(OWN, "v1", plural, namespaced, True, subresource, "get")
 
 
 def group_version_is_stored(group: str, resource: str) -> bool:
     """Tells whether objects of a resource are stored; the others are computed."""
-    return (group, resource) not in ((OWN, "revisions"), (OWN, "ownership"), (OWN, "forks"))
+    return (group, resource) not in {(OWN, each) for each in COMPUTED}
 
 
 def rights(row: Row, namespace: str, name: str, *, at: bool) -> list[Right]:
@@ -130,11 +137,15 @@ def rights(row: Row, namespace: str, name: str, *, at: bool) -> list[Right]:
         where = name
     resource = f"{row.resource}/{row.subresource}" if row.subresource else row.resource
     named = name if row.named else ""
+    if row.group == OWN and row.subresource in OF_OBJECT:
+        plural, _, group = row.resource.partition(".")
+        return [Right("get", group, plural, where, named)]
     found = [Right(row.verb, row.group, resource, where, named)]
     if row.verb == "get" and row.subresource in CONVERSATIONS:
         found.append(Right("create", row.group, resource, where, named))
-    if row.group == OWN and row.subresource == "history":
+    if row.group == OWN and row.subresource in ("history", "why"):
         plural, _, group = row.resource.partition(".")
+        found[0] = found[0]._replace(resource=f"{row.resource}/history")
         found.append(Right("get", group, plural, where, named))
     if at:
         plural = f"{row.resource}.{row.group}" if row.group else row.resource

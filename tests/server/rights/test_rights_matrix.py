@@ -10,6 +10,7 @@ from tests.server.authorization.cluster import Cluster, binding, role, rule
 from tests.server.rights import model
 from tests.server.rights.model import Row, Rule
 
+from setpoint.plane.own_endpoints import OwnEndpoints
 from setpoint.server import routes
 from setpoint.server.app import Server
 from setpoint.server.publish.nonresource.metrics_page import Metrics
@@ -45,7 +46,7 @@ USERS: dict[str, list[Rule]] = {
 async def cluster() -> Cluster:
     """Provides a server with all kinds, the namespaces and the users."""
     cluster = Cluster()
-    serving = Serving(WorkloadEndpoints().extensions, standard(Metrics()))
+    serving = Serving(WorkloadEndpoints().extensions, endpoints=OwnEndpoints().endpoints, pages=standard(Metrics()))
     cluster.server = Server(cluster.store, clock=cluster.clock, serving=serving)
     await cluster.server.start()
     for tree in definitions():

@@ -151,7 +151,9 @@ async def _export(source: _From, path: Path, since: float | None, logs: bool, se
     from setpoint.cli.output.progress import progress
     from setpoint.cli.support.errors import explained
     from setpoint.objects.clock import SystemClock
+    from setpoint.plane.telemetry import stored_receiver
     from setpoint.session.archive.writer import ArchiveContents, write_archive
+    from setpoint.session.paths import Places
     from setpoint.store.contract import StoreError
 
     clock = SystemClock()
@@ -159,7 +161,10 @@ async def _export(source: _From, path: Path, since: float | None, logs: bool, se
         async with _opened(source, server) as found, progress(f"writing {path}", clock):
             begin = clock.now() - timedelta(seconds=since) if since else None
             identity = source.session.id if source.session is not None else ""
-            wanted = ArchiveContents(source.name, identity, begin, logs, await _texts(source, server))
+            directory = Places.of_session(source.session).telemetry if source.session and source.session.data else None
+            key = stored_receiver(directory).key
+            texts = await _texts(source, server)
+            wanted = ArchiveContents(source.name, identity, begin, logs, texts, directory, key)
             with explained():
                 return await write_archive(path, found, wanted, clock)
     except OSError as error:

@@ -150,14 +150,16 @@ async def _listening(config: Config, kubeconfig: Path) -> "AsyncIterator[Control
     from setpoint.config import plane_options
     from setpoint.config.checks import address
     from setpoint.plane import ControlPlane, PlaneError, Serving
+    from setpoint.server.dashboard.settings import DashboardSettings
     from setpoint.session.controllers.page import ControllersPage
     from setpoint.store.contract import StoreError
 
     page = ControllersPage()
+    serving = Serving(pages=[page], dashboard=DashboardSettings())
     host, port = address(config.listen) or ("", 0)
     try:
         # The controllers start after the server listens, so that clients need not wait for them.
-        async with ControlPlane(config=config, system=False, serving=Serving(pages=[page])) as plane:
+        async with ControlPlane(config=config, system=False, serving=serving) as plane:
             page.plane = plane
             try:
                 await plane.listen(host, port, tls=plane_options.tls(config), names=config.tls.names)

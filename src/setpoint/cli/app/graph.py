@@ -77,7 +77,7 @@ async def _live(server: Server) -> "AppGraph":
 
 
 def _by_file(file: str, profiles: tuple[str, ...]) -> "AppGraph":
-    from setpoint.cli.support.object_status import is_workload
+    from setpoint.workload.judgement import is_workload
 
     loaded = read_file(find_file(file), os.environ, profiles, on_this_machine=False)
     return graph_of(list(filter(is_workload, loaded.objects)), {})

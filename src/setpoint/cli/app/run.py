@@ -21,8 +21,8 @@ from setpoint.cli.support.completion import task_names, workload_names
 from setpoint.cli.support.connection import FIELD_MANAGER, Server, connect, find, server_options
 from setpoint.cli.support.connection import run as run_command
 from setpoint.cli.support.errors import CONFLICT, FAILED, NOT_FOUND, USAGE, Failure
-from setpoint.cli.support.object_status import is_workload
 from setpoint.cli.support.processes import require_processes
+from setpoint.workload.judgement import is_workload
 
 if TYPE_CHECKING:
     from pathlib import Path

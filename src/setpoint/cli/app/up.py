@@ -203,10 +203,23 @@ async def _up(file: Path, chosen: ChosenParts, how: UpOptions, standby: "Standby
             logs=how.logs,
             began=began,
         )
+        settings = settings._replace(dashboard=await _dashboard(client, started))
         outcome = await watch_app(client, settings, place=terminal(), seconds=how.seconds if how.detached else None)
         if outcome.how == "ready" and loaded.app.controllers:
             await _with_controllers(client, loaded, how.seconds)
         return await _concluded(client, started, outcome, how)
+
+
+async def _dashboard(client: "Client", started: "Started") -> str:
+    """Returns a link that opens the dashboard of a session; its address only if the host creates no logins."""
+    from setpoint.cli.admin.dashboard import UP_SECONDS, login_link
+    from setpoint.objects.errors import APIError
+
+    base = started.session.dashboard
+    try:
+        return await login_link(client, base, UP_SECONDS) if base else ""
+    except APIError:
+        return base
 
 
 def _host(started: "Started") -> "Identity":

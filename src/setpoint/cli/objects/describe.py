@@ -60,8 +60,8 @@ async def _describe(server: Server, what: tuple[str, ...], all_namespaces: bool,
 
 async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal) -> list[str]:
     """Returns the lines about one object."""
-    from setpoint.cli.support.object_status import is_workload
     from setpoint.past.secret_mask import masked
+    from setpoint.workload.judgement import is_workload
 
     # Sequentially on one connection: a TLS handshake takes longer than many of these requests.
     children = await _owned(client, kinds, tree)
@@ -80,7 +80,7 @@ async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal
 
 def _head(tree: "Object", client: "Client", place: Terminal) -> list[str]:
     from setpoint.cli.objects.tables import age
-    from setpoint.cli.support.object_status import judged
+    from setpoint.workload.judgement import judged
 
     metadata = tree["metadata"]
     judgement = judged(tree, client.clock)

@@ -109,7 +109,7 @@ async def _targets(
 
 
 def _is_ready(tree: Any) -> bool:
-    from setpoint.cli.support.object_status import judged
+    from setpoint.workload.judgement import judged
 
     return tree is not None and judged(tree).ready
 
@@ -124,8 +124,8 @@ async def _wait_all(
     import asyncio
 
     from setpoint.cli.output.progress import progress
-    from setpoint.cli.support.object_status import judged
     from setpoint.objects.clock import timeout
+    from setpoint.workload.judgement import judged
 
     place = terminal()
     last: dict[tuple[str, str], Any] = {(each.word, name): None for each, name in targets}

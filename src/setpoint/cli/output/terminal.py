@@ -9,11 +9,12 @@ import re
 import sys
 import unicodedata
 from collections.abc import Mapping
-from typing import IO, Any, Literal, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple
 
 import click
 
-Meaning: TypeAlias = Literal["good", "pending", "bad", "quiet", "heading", ""]
+from setpoint.workload.state_meanings import Meaning as Meaning
+from setpoint.workload.state_meanings import meaning_of as meaning_of
 
 _CODES: dict[Meaning, str] = {"good": "32", "pending": "33", "bad": "31", "quiet": "2", "heading": "1"}
 # The colours of line prefixes, which have no meaning.
@@ -30,75 +31,6 @@ _CONTROL = re.compile(
 # Terminal control sequences: all of them, and those for colours.
 COMMAND = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 COLOUR = re.compile(r"\x1b\[[\d;:]*m")
-_WORDS: dict[Meaning, frozenset[str]] = {
-    "good": frozenset(
-        (
-            "running",
-            "ready",
-            "healthy",
-            "active",
-            "available",
-            "bound",
-            "succeeded",
-            "completed",
-            "complete",
-            "established",
-            "true",
-            "ok",
-            "done",
-        )
-    ),
-    "pending": frozenset(
-        (
-            "pending",
-            "starting",
-            "stopping",
-            "waiting",
-            "progressing",
-            "terminating",
-            "creating",
-            "building",
-            "pulling",
-            "paused",
-            "caution",
-            "notready",
-            "unknown",
-            "removing",
-            "restarting",
-        )
-    ),
-    "bad": frozenset(
-        (
-            "failed",
-            "failedtostart",
-            "error",
-            "unhealthy",
-            "backoff",
-            "crashloopbackoff",
-            "lost",
-            "evicted",
-            "notfound",
-            "false",
-            "imagepullbackoff",
-            "errimagepull",
-            "oomkilled",
-            "stuck",
-            "unreachable",
-            "dead",
-        )
-    ),
-    "quiet": frozenset(
-        (
-            "finished",
-            "terminated",
-            "exited",
-            "stopped",
-            "none",
-            "removed",
-        )
-    ),
-}
-_MEANINGS = {word: meaning for meaning, words in _WORDS.items() for word in words}
 
 
 class Terminal(NamedTuple):
@@ -144,11 +76,6 @@ def _width_of(stream: IO[Any], environ: Mapping[str, str]) -> int:
         return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
     except OSError:
         return _USUAL_COLUMNS
-
-
-def meaning_of(word: str) -> Meaning:
-    """Returns the meaning of a state: `Running` is good, `Pending` is pending, `Failed` is bad."""
-    return _MEANINGS.get(word.lower(), "")
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True, colours: bool | None = None) -> None:

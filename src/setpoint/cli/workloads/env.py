@@ -1,9 +1,5 @@
 """`setpoint env`: shows the environment variables of a workload and their origin."""
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import click
 
 from setpoint.cli.output.formats import Form, output_option, write_tree
@@ -11,9 +7,6 @@ from setpoint.cli.output.terminal import echo, terminal
 from setpoint.cli.support.completion import workload_names
 from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.errors import Failure
-
-if TYPE_CHECKING:
-    from setpoint.objects.tree import Object
 
 
 @click.command()
@@ -34,6 +27,7 @@ def env(name: str, everything: bool, show_secrets: bool, form: Form, server: Ser
 async def _env(server: Server, name: str, everything: bool, show_secrets: bool, form: Form) -> None:
     from setpoint.cli.output.table import Cell, render
     from setpoint.cli.workloads.inventory import find, outputs, read_workloads
+    from setpoint.past.environment_origins import variables_of
 
     async with connect(server) as client:
         [chosen, *_] = find(await read_workloads(client), name)
@@ -51,42 +45,3 @@ async def _env(server: Server, name: str, everything: bool, show_secrets: bool, 
     place = terminal()
     rows = [[each["name"], each["value"], Cell(each["from"], "quiet")] for each in shown]
     place.echo("\n".join(render(("NAME", "VALUE", "FROM"), rows, place)))
-
-
-def variables_of(tree: "Object", *, show_secrets: bool = False) -> "list[Object]":
-    """Returns the variables of a workload with value, source (`spec`, `file` or `inherited`) and a description of the
-    origin.
-    """
-    from setpoint.past.secret_mask import masked
-
-    spec, status = tree.get("spec") or {}, tree.get("status") or {}
-    declared = {each["name"]: each.get("value", "") for each in spec.get("env") or ()}
-    files = _names_in(spec.get("envFiles") or ())
-    effective = {each["name"]: each.get("value", "") for each in status.get("effectiveEnv") or ()} or declared
-    variables = [{"name": name, "value": value} for name, value in sorted(effective.items())]
-    shown = variables if show_secrets else masked({"env": variables})["env"]
-    found = []
-    for name, value, text in ((each["name"], effective[each["name"]], each["value"]) for each in shown):
-        source, words = "inherited", "inherited"
-        if name in declared:
-            source = "spec"
-            words = (
-                "spec.env" if declared[name] == value or "{{" not in declared[name] else f"spec.env: {declared[name]}"
-            )
-        elif name in files:
-            source, words = "file", files[name]
-        found.append({"name": name, "value": text, "source": source, "from": words})
-    return found
-
-
-def _names_in(files: Iterable[str]) -> dict[str, str]:
-    """Returns the last file that defines each variable. Files that cannot be read are skipped."""
-    from setpoint.workload.dotenv import DotenvError, parse
-
-    found: dict[str, str] = {}
-    for file in files:
-        try:
-            found |= dict.fromkeys(parse(Path(file).read_text("utf-8"), {}), file)
-        except (OSError, UnicodeDecodeError, DotenvError):
-            continue
-    return found

@@ -1,9 +1,9 @@
 """`setpoint top`: shows the CPU and memory usage of workloads, including child processes."""
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,16 +17,9 @@ if TYPE_CHECKING:
     from setpoint.cli.workloads.inventory import Workload
     from setpoint.client.client import Client
     from setpoint.workload.engine.engine import Engine
+    from setpoint.workload.usage import Usage
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-
-
-class Usage(NamedTuple):
-    """The usage of a group of processes: CPU seconds so far, bytes of memory, and number of processes."""
-
-    cpu: float
-    memory: int
-    processes: int
 
 
 @click.command()
@@ -91,21 +84,17 @@ async def _measured(client: "Client", running: "list[Workload]", interval: float
     ]
 
 
-async def _sample(running: "list[Workload]", engine: "Engine | None") -> dict[tuple[str, str], Usage]:
-    from setpoint.workload.engine.errors import EngineError
+async def _sample(running: "list[Workload]", engine: "Engine | None") -> "dict[tuple[str, str], Usage]":
+    from setpoint.workload.usage import child_processes, container_usage, usage_of
 
-    children = _children()
+    children = child_processes()
     found = {}
     for each in running:
         usage = None
         if each.kind == "Executable" and each.status.get("state") == "Running" and each.status.get("pid"):
             usage = usage_of(each.status["pid"], children)
         elif engine is not None and each.status.get("containerId"):
-            try:
-                stats = await engine.containers.stats(each.status["containerId"])
-            except EngineError:
-                continue  # deleted in the meantime
-            usage = Usage(stats.cpu_nanoseconds / 1e9, stats.memory_bytes, stats.pids)
+            usage = await container_usage(engine, each.status["containerId"])
         if usage is not None:
             found[(each.kind, each.name)] = usage
     return found
@@ -129,36 +118,6 @@ async def _engine(client: "Client", running: "list[Workload]") -> "AsyncIterator
         yield engine
     finally:
         await engine.close()
-
-
-def usage_of(pid: int, children: Mapping[int, Sequence[int]]) -> Usage | None:
-    """Returns the usage of a process and its descendants; None if the process has ended."""
-    everyone = [pid]
-    for each in everyone:
-        everyone += children.get(each, ())
-    found = [usage for each in everyone if (usage := _one(each)) is not None]
-    if not found:
-        return None
-    return Usage(sum(each.cpu for each in found), sum(each.memory for each in found), len(found))
-
-
-def _children() -> dict[int, list[int]]:
-    """Returns the child processes of each process of this machine."""
-    from setpoint.machine.chosen import system
-    from setpoint.workload.process.identity import stat
-
-    found: dict[int, list[int]] = {}
-    for known in map(stat, system.pids()):
-        if known is not None:
-            found.setdefault(known.parent, []).append(known.pid)
-    return found
-
-
-def _one(pid: int) -> Usage | None:
-    from setpoint.machine.chosen import system
-
-    found = system.usage(pid)
-    return None if found is None else Usage(found.seconds, found.memory, 1)
 
 
 def amount(size: float) -> str:

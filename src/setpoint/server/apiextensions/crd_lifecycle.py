@@ -83,7 +83,8 @@ class Definitions:
         finally:
             self._loading = False
         resources = [resource for found in self._served.values() for resource in found.resources]
-        self._services.registry = Registry(self._services.registry.builtin, resources, dict(self._definitions))
+        before = self._services.registry
+        self._services.registry = Registry(before.builtin, resources, dict(self._definitions), before.endpoints)
 
     async def follow(self) -> None:
         """Serves definitions that other servers write to the same store, until the store is closed. Run concurrently

@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 import stat
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -28,6 +29,9 @@ _FAREWELL_SECONDS = 0.1
 _FULL = f"the server has no file descriptors left for another connection: {REMEDY}"
 # The system detects a client whose machine has crashed after a minute and a half.
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
+
+# Linux's options to bind to an address that this machine does not have yet, IP_FREEBIND and IPV6_FREEBIND.
+_FREEBIND = {socket.AF_INET: (socket.IPPROTO_IP, 15), socket.AF_INET6: (socket.IPPROTO_IPV6, 78)}
 
 
 class Listener:
@@ -59,8 +63,11 @@ class Listener:
         self._closing = False
         self._empty = asyncio.Event()
 
-    async def listen(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
-        """Listens on an address; port 0 picks a free port. Returns the actual address."""
+    async def listen(
+        self, host: str, port: int, tls: ssl.SSLContext | None = None, *, is_expected: bool = False
+    ) -> tuple[str, int]:
+        """Listens on an address; port 0 picks a free port. Returns the actual address. If `is_expected` is set, this
+        machine may get the address later, where the system supports that."""
         [(family, kind, protocol, _, address), *_] = await self.loop.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
@@ -72,6 +79,8 @@ class Listener:
             for option, value in _KEEP_ALIVE:
                 if hasattr(socket, option):
                     sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+            if is_expected and sys.platform == "linux":
+                sock.setsockopt(*_FREEBIND[family], 1)
             sock.bind(address)
             await self._serve(sock, tls)
         except BaseException:

@@ -30,6 +30,7 @@ class Registry:
         builtin: Sequence[Resource],
         custom: Sequence[Resource] = (),
         definitions: Mapping[str, CustomResourceDefinition] | None = None,
+        endpoints: Sequence[Any] = (),
     ) -> None:
         self.builtin = builtin
         # The registry with all resources, of which this one may be a part.
@@ -39,9 +40,11 @@ class Registry:
         # All definitions by name, established or not.
         self.definitions = definitions or {}
         # A cache for documents that are computed from this registry.
-        self.documents: dict[str, Any] = {}
+        self.documents: dict[Any, Any] = {}
         # The routes that requests have used (rows of `server.routes`), by place, form of path and verb.
         self.routes: dict[tuple[str, str, str, bool, bool, str, str], Any] = {}
+        # The additional endpoints of `setpoint.dev` (`server.request.extension`).
+        self.endpoints = endpoints
         self._builtin = {_place(found): found for found in builtin}
         self._custom = {_place(found): found for found in custom}
 
@@ -64,6 +67,7 @@ class Registry:
             definitions[name] = definition
         made.definitions = definitions
         made.documents, made.routes, made.remote = {}, {}, self.remote
+        made.endpoints = self.endpoints
         made._custom = self._custom.copy()
         for resource in before:
             made._custom.pop(_place(resource), None)
@@ -77,6 +81,7 @@ class Registry:
         made.whole = made
         made.builtin, made._builtin, made._custom = self.builtin, self._builtin, self._custom
         made.definitions, made.documents, made.routes, made.remote = self.definitions, {}, {}, versions
+        made.endpoints = self.endpoints
         return made
 
     def shown(self, shows: Callable[[Resource], bool]) -> "Registry":
@@ -85,6 +90,7 @@ class Registry:
         if found is None:
             found = Registry([each for each in self.builtin if shows(each)], list(filter(shows, self.custom)))
             found.definitions, found.remote, found.whole = self.definitions, self.remote, self
+            found.endpoints = self.endpoints
             self.documents[_SHOWN] = found
         return found
 

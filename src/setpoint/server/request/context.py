@@ -22,7 +22,7 @@ from setpoint.server import ports
 from setpoint.server.message import Request, Seat
 from setpoint.server.offload import LEAST, Offload
 from setpoint.server.outbound.service_resolver import ServiceResolver
-from setpoint.server.ports import Definitions, ForkHost, ProgressReporter, QuotaLedger, TokenIssuer, User
+from setpoint.server.ports import Definitions, ForkHost, LoginHost, ProgressReporter, QuotaLedger, TokenIssuer, User
 from setpoint.server.registry.allocations import Allocations
 from setpoint.server.registry.indexes import View, Views
 from setpoint.server.registry.ip_addresses import address_writes
@@ -39,6 +39,7 @@ from setpoint.store.contract import Expect, Item, StateReads, Store, Write
 if TYPE_CHECKING:
     from setpoint.server.outbound.webhook_client import WebhookClient  # most servers never call a webhook
     from setpoint.server.outbound.webhook_metrics import WebhookMetrics
+    from setpoint.telemetry.recorder import TelemetryRecorder  # most servers receive no telemetry
 
 # Longer queries are not cached, so that the cache stays small.
 _REMEMBERED = 256
@@ -107,6 +108,10 @@ class Services:
     event_ttl_seconds: float = EVENT_SECONDS
     # Creates and serves copies of the control plane; None if this server has none.
     forks: ForkHost | None = field(default=None, repr=False)
+    # The logins of browsers; None if this server has no dashboard.
+    logins: LoginHost | None = field(default=None, repr=False)
+    # The traces, metrics and logs of services; None if this server receives none.
+    telemetry: "TelemetryRecorder | None" = field(default=None, repr=False)
     # The reads for requests that accept an older state; the store itself if its reads cost no more.
     any_age: StateReads = field(init=False, repr=False)
     # The objects in memory by labels, fields and owners; None if the store has no objects in memory.

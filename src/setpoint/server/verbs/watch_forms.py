@@ -79,7 +79,7 @@ def _rendered(resource: Resource, kind: str, event: Event) -> bytes:
     return resource.render_replaced(previous or b"", entry.previous, entry.revision)
 
 
-class _ReshapedForm(ObjectForm, ABC):
+class ReshapedForm(ObjectForm, ABC):
     """Objects as JSON in a shape of their own: only their metadata, or rows of tables."""
 
     def item(self, item: Item) -> bytes:
@@ -93,7 +93,7 @@ class _ReshapedForm(ObjectForm, ABC):
         """Returns an object, given as final JSON, in this form."""
 
 
-class PartialForm(_ReshapedForm):
+class PartialForm(ReshapedForm):
     """Only the metadata of objects."""
 
     def __init__(self, resource: Resource, api_version: str) -> None:
@@ -108,7 +108,7 @@ class PartialForm(_ReshapedForm):
         return partial(self._resource, body, self._api_version)
 
 
-class TableForm(_ReshapedForm):
+class TableForm(ReshapedForm):
     """Tables of one row. Only the first table of a watch has column definitions; rows contain ages, so frames are not
     shared."""
 

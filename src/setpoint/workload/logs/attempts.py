@@ -4,6 +4,7 @@ All output of a run is in the log before the next run starts, so that the start 
 next to the log from the second run on; a log without the file has one attempt.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +46,16 @@ class Attempts:
     def last(self) -> int:
         """The number of the current attempt, from 1."""
         return self._first + max(len(self._starts), 1) - 1
+
+    @property
+    def first(self) -> int:
+        """The number of the first recorded attempt."""
+        return self._first
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """The recorded start times in µs since the epoch, oldest first."""
+        return tuple(self._starts)
 
     def begin(self, time: int) -> None:
         """Records the start of a run."""

@@ -70,6 +70,9 @@ class Credentials:
             expires = request.peer.expires
             return None if expires and self._clock.now().timestamp() > expires else _certified(request.peer)
         header = request.headers.get("authorization")
+        if header is None and request.peer.session_user is not None:
+            session_user: User = request.peer.session_user
+            return session_user
         if header is not None:
             user = self._users.get(header)
             if user is not None:

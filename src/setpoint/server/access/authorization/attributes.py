@@ -63,6 +63,18 @@ async def authorize_reading(
     )
 
 
+async def authorize_verb(context: Context) -> None:
+    """Checks the permission for the verb of an inner request. Raises Forbidden."""
+    await _authorize(context, context.info)
+
+
+async def is_allowed(context: Context) -> bool:
+    """Returns True if the user has the permission for the verb of an inner request."""
+    authorizer = context.services.authorizer
+    await authorizer.prepare(context.user)
+    return authorizer.decide(context.user, context.info).allowed
+
+
 async def authorize_listing(context: Context, resource: Resource) -> None:
     """Checks the list permission for a resource whose objects a response describes. Raises Forbidden."""
     group, version, plural = resource.group, resource.version, resource.resource

@@ -9,6 +9,7 @@ from setpoint.workload.controllers.container.lifecycle import ContainerWorkload
 from setpoint.workload.controllers.container.start_sequence import KIND, DesiredContainer
 from setpoint.workload.dependencies import WAITING, waiting_for, waiting_message
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
+from setpoint.workload.exporters import exporter_variables, with_variables
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
 from setpoint.workload.kinds.container_volume import ContainerVolume
 from setpoint.workload.runtime import Machine
@@ -49,7 +50,8 @@ async def wanted(
         return Blocked("Starting", "WaitingForValues", str(needs))
     except EnvironmentProblem as problem:
         return Blocked("FailedToStart", problem.reason, str(problem))
-    workload.environment, workload.args = env, [each.shown for each in args]
+    variables = await exporter_variables(machine.exporters, tree, env.values, links.machine_address(ctx, spec))
+    workload.environment, workload.args = with_variables(env, variables), [each.shown for each in args]
     if missing := file_secrets.missing(spec, lookup):
         return Blocked("Starting", "WaitingForValues", f"waits for {missing}")
     tree = file_secrets.filled(tree, lookup)
@@ -59,7 +61,7 @@ async def wanted(
     places = links.places(spec, lookup)
     texts = [each.text for each in args]
     return DesiredContainer(
-        tree, mode, env.values, texts, places, spec.networks is not None, spec.terminal, spec.file_actions
+        tree, mode, env.values, texts, places, spec.networks is not None, spec.terminal, spec.file_actions, variables
     )
 
 

@@ -95,6 +95,15 @@ async def tunnel_hosts(ctx: Context, spec: ContainerSpec) -> list[str]:
     return hosts
 
 
+def machine_address(ctx: Context, spec: ContainerSpec) -> str:
+    """Returns the address of this machine in a network of the container; empty if there is none."""
+    for each in spec.networks or ():
+        found: ContainerNetwork | None = ctx.lookup(ContainerNetwork, each.name)
+        if found is not None and found.status is not None and found.status.gateways:
+            return found.status.gateways[0]
+    return ""
+
+
 def served(tree: Object, seen: Seen, engine: Engine) -> dict[str, ServiceAddress]:
     """Returns the addresses on this machine of the Services that a container serves. Raises ValueError."""
     found: dict[str, ServiceAddress] = {}

@@ -87,6 +87,8 @@ class DesiredContainer(NamedTuple):
     managed: bool = False
     terminal: TerminalSpec | None = None
     file_actions: Sequence[FileAction] = ()
+    # Variables that are no part of the lifecycle key.
+    exporter: Mapping[str, str] = {}
 
 
 class ContainerStart:
@@ -276,7 +278,12 @@ class ContainerStart:
         }
         name = self._spec.get("containerName") or f"{workload.name}-{self._machine.ids.suffix()}"
         body = create_body(
-            self._spec, image=image, env=wanted.env, args=wanted.args, labels=ours, networks=wanted.places
+            self._spec,
+            image=image,
+            env={**wanted.env, **wanted.exporter},
+            args=wanted.args,
+            labels=ours,
+            networks=wanted.places,
         )
         if workload.attempted:
             await remove_ours(self._engine, workload.attempted, workload.uid)

@@ -30,6 +30,7 @@ from setpoint.workload.controllers.probe_runner import Probes, run_command
 from setpoint.workload.controllers.workload_state import SUSPENDED, SUSPENDING, TOO_MANY
 from setpoint.workload.dependencies import WAITING, Waiting, waiting_for, waiting_message
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
+from setpoint.workload.exporters import exporter_variables, with_variables
 from setpoint.workload.kinds.api_names import FINALIZERS, RESTART_REQUESTED
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec, ExecutableState
 from setpoint.workload.kinds.parts import ends_with_object
@@ -292,7 +293,8 @@ class Executables:
             return self._failed(spec, execution, "PortInUse", str(busy.strerror))
         except (ValueError, OSError) as error:
             return self._failed(spec, execution, "InvalidSpec", str(error))
-        execution.environment, execution.args = env, [each.shown for each in args]
+        variables = await exporter_variables(self._machine.exporters, tree, env.values)
+        execution.environment, execution.args = with_variables(env, variables), [each.shown for each in args]
         return await self._start(obj, execution, [each.text for each in args])
 
     def _waits(self, tree: Object, waiting: Sequence[Waiting]) -> tuple[str, str]:

@@ -2,11 +2,12 @@
 
 from typing import NamedTuple
 
-from setpoint.cli.output.terminal import Meaning
 from setpoint.objects import conditions
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import GROUP, OWN_GROUP
+from setpoint.workload.progress import is_suspended, progress
+from setpoint.workload.state_meanings import Meaning, meaning_of
 
 _VERDICTS: dict[str, Meaning] = {"ready": "good", "progressing": "pending", "failed": "bad"}
 
@@ -42,9 +43,6 @@ def judged(tree: Object, clock: Clock | None = None) -> Judgement:
 
 
 def _workload(tree: Object) -> Judgement:
-    from setpoint.cli.output.terminal import meaning_of
-    from setpoint.workload.progress import progress
-
     metadata, status = tree["metadata"], tree.get("status") or {}
     if metadata.get("deletionTimestamp"):
         return Judgement(False, "Removing", "pending", _deletion_reason(metadata))
@@ -63,8 +61,6 @@ def _workload(tree: Object) -> Judgement:
 
 
 def _state(tree: Object, status: Object, reason: str) -> str:
-    from setpoint.workload.progress import is_suspended
-
     if is_suspended(tree):
         ends = status.get("runningReplicas") or status.get("state") in ("Running", "Stopping")
         return "Stopping" if ends else "Stopped"
@@ -95,7 +91,7 @@ def _deletion_reason(metadata: Object) -> str:
 
 
 def _other(tree: Object, clock: Clock) -> Judgement:
-    from setpoint.flow.summary.summary import summarize
+    from setpoint.flow.summary.summary import summarize  # commands about workloads do not need the rules
 
     found = summarize(tree, now=clock.now())
     return Judgement(found.ready, found.state, _VERDICTS[found.verdict], "" if found.ready else found.message)

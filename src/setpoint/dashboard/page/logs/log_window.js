@@ -1,0 +1,268 @@
+/** A part of merged logs in memory: the lines around the position of the reader, never all lines. */
+import { send } from "../api.js";
+import { readLines } from "../stream.js";
+import { signal } from "../view.js";
+
+const GROUP = "/apis/usvc-dev.developer.microsoft.com/v1";
+// The lines of one read, which are divided among the logs, and the least for each log.
+const STEP = 800;
+const LEAST = 100;
+const LARGEST_STEP = 10_000;
+/** The number of lines in memory. */
+export const MOST_LINES = 6000;
+const SURPLUS = 500;
+const BATCH_MILLISECONDS = 80;
+// The spans of a search, in seconds.
+const SPANS = [60, 900, 14_400];
+const SECONDS = { "1m": 60, "5m": 300, "15m": 900, "1h": 3600, "24h": 86_400 };
+const RETRY_MILLISECONDS = 2000;
+const LONGEST_RETRY_MILLISECONDS = 120_000;
+
+/** @typedef {{time: string, name: string, source: string, attempt: number, level: string, message: string, fields: object, line: string, key: string}} LogLine */
+
+export class LogWindow {
+  /**
+   * @param {import("./log_targets.js").Target[]} targets
+   * @param {{grep?: string, ignoreCase?: boolean, level?: string, since?: string, until?: string, source?: string, attempt?: string}} filter
+   */
+  constructor(targets, filter) {
+    this.filter = filter;
+    this.step = Math.max(LEAST, Math.ceil(STEP / targets.length));
+    const [first, ...others] = targets;
+    this.path = `${GROUP}/${first.resource}/${encodeURIComponent(first.name)}/log`;
+    this.query = {
+      format: "json",
+      source: filter.source || "all",
+      with: others.map((each) => `${each.resource}/${each.name}`),
+      grep: filter.grep,
+      ignore_case: filter.grep && filter.ignoreCase ? "true" : "",
+      level: filter.level,
+      attempt: targets.length === 1 ? filter.attempt : "",
+    };
+    /** @type {LogLine[]} */
+    this.lines = [];
+    /** Changes whenever `lines` does; `added` is the number of lines that were put before the others. */
+    this.version = signal(0);
+    this.added = 0;
+    this.hasOlder = false;
+    this.isAtEnd = false;
+    this.isBusy = signal(true);
+    /** @type {import("../view.js").Signal<Error | null>} */
+    this.error = signal(null);
+    this.abort = new AbortController();
+    this.following = null;
+    /** Follows ended processes again, because one may have started. */
+    this.wake = () => {};
+    this.timer = 0;
+    this.open();
+  }
+
+  close() {
+    this.abort.abort();
+    this.following?.abort();
+    this.wake();
+    clearTimeout(this.timer);
+  }
+
+  get follows() {
+    return !this.filter.until && !this.query.attempt;
+  }
+
+  /** Reads the last lines, and follows the log unless the window is of the past. */
+  async open() {
+    this.following?.abort();
+    this.following = null;
+    await this.attempt(async () => {
+      const { lines, isWhole } = await this.last(this.step, this.filter.until);
+      this.lines = lines;
+      this.hasOlder = !isWhole;
+      this.isAtEnd = true;
+      this.changed();
+      if (this.follows) this.follow();
+    });
+  }
+
+  /** Reads lines before the first. */
+  async older() {
+    if (!this.hasOlder || this.isBusy.peek() || !this.lines.length) return;
+    await this.attempt(async () => {
+      const { time } = this.lines[0];
+      const { found, isWhole } = await this.beyond((size) => this.last(size, time));
+      this.lines = [...found, ...this.lines];
+      this.added += found.length;
+      this.hasOlder = !isWhole;
+      if (this.lines.length > MOST_LINES) {
+        this.lines.length = MOST_LINES;
+        this.isAtEnd = false;
+        this.following?.abort();
+        this.following = null;
+      }
+      this.changed();
+    });
+  }
+
+  /** Reads lines after the last, when later lines were dropped. */
+  async newer() {
+    if (this.isAtEnd || this.isBusy.peek() || !this.lines.length) return;
+    await this.attempt(async () => {
+      const { time } = this.lines.at(-1);
+      const { found, isWhole } = await this.beyond((size) => this.next(size, time));
+      this.append(found);
+      this.isAtEnd = isWhole;
+      this.changed();
+      if (isWhole && this.follows) this.follow();
+    });
+  }
+
+  /** Returns lines that are not in the window. Lines of one moment cannot be read in parts, so more are read if needed. */
+  async beyond(read) {
+    const known = this.keys();
+    for (let size = this.step; ; size = Math.min(size * 5, LARGEST_STEP)) {
+      const { lines, isWhole } = await read(size);
+      const found = lines.filter((line) => !known.has(line.key));
+      if (found.length || isWhole || size === LARGEST_STEP) return { found, isWhole: isWhole || !found.length };
+    }
+  }
+
+  /**
+   * Reads the last lines until a time. A search begins with a short span and takes longer ones until it finds lines,
+   * because the server reads every line of the span.
+   */
+  async last(size, until) {
+    if (!this.query.grep && !this.query.level) return this.lastOf(size, until, { since: this.filter.since });
+    const end = until ? Date.parse(until) : Date.now();
+    const earliest = this.filter.since ? Date.now() - SECONDS[this.filter.since] * 1000 : -Infinity;
+    for (const span of SPANS) {
+      const from = end - span * 1000;
+      if (from <= earliest) break;
+      const found = await this.lastOf(size, until, { since_time: new Date(from).toISOString() });
+      if (found.lines.some((line) => line.time !== until)) return { ...found, isWhole: false };
+    }
+    return this.lastOf(size, until, { since: this.filter.since });
+  }
+
+  /** Reads the last lines of a range. The server returns as many of each log, so lines before a gap are left out. */
+  async lastOf(size, until, range) {
+    const lines = await this.read({ tail: size, until, ...range });
+    const counts = new Map();
+    const firsts = new Map();
+    for (const line of lines) {
+      counts.set(line.name, (counts.get(line.name) ?? 0) + 1);
+      if (!firsts.has(line.name)) firsts.set(line.name, line.time);
+    }
+    const cut = [...counts].filter(([, count]) => count >= size).map(([name]) => firsts.get(name)).sort().at(-1);
+    return cut === undefined ? { lines, isWhole: true } : { lines: lines.filter((line) => line.time >= cut), isWhole: false };
+  }
+
+  /** Reads the first lines from a time on. */
+  async next(size, time) {
+    const lines = await this.read({ limit: size, since_time: time, until: this.filter.until });
+    return { lines, isWhole: lines.length < size };
+  }
+
+  async read(range) {
+    const response = await send(this.path, { query: { ...this.query, ...range }, at: "live", signal: this.abort.signal });
+    return numbered((await response.text()).split("\n").filter(Boolean).map(parsed));
+  }
+
+  async follow() {
+    const following = new AbortController();
+    this.following = following;
+    let delay = RETRY_MILLISECONDS;
+    while (!following.signal.aborted && !this.abort.signal.aborted) {
+      const last = this.lines.at(-1)?.time;
+      const query = { ...this.query, follow: "true", ...(last ? { since_time: last } : { since: this.filter.since || "1s" }) };
+      // The server repeats the lines of the last moment, also those before the window: the first new line follows the last.
+      const known = this.keys();
+      const lastKey = this.lines.at(-1)?.key;
+      let isNew = false;
+      const repeats = new Map();
+      await readLines(this.path, { query, signal: following.signal }, (text) => {
+        const line = parsed(text);
+        line.key = keyOf(line, repeats);
+        if (line.time === last && (!isNew || known.has(line.key))) {
+          isNew ||= line.key === lastKey;
+          return;
+        }
+        this.append([line]);
+        this.changed();
+        delay = RETRY_MILLISECONDS;
+      });
+      // The stream ends with the processes; `wake` follows their next run.
+      if (!following.signal.aborted) await this.pause(delay);
+      delay = Math.min(delay * 2, LONGEST_RETRY_MILLISECONDS);
+    }
+  }
+
+  /** Waits for a time, or until `wake`. */
+  pause(milliseconds) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  keys() {
+    return new Set(this.lines.map((line) => line.key));
+  }
+
+  append(lines) {
+    this.lines.push(...lines);
+    const surplus = this.lines.length - MOST_LINES;
+    // Dropping many at once is cheaper than dropping one for each new line.
+    if (surplus > SURPLUS || (surplus > 0 && lines.length > 1)) {
+      this.lines.splice(0, surplus);
+      this.added -= surplus;
+      this.hasOlder = true;
+    }
+  }
+
+  changed() {
+    if (this.timer) return;
+    this.timer = setTimeout(() => {
+      this.timer = 0;
+      this.version.value += 1;
+    }, BATCH_MILLISECONDS);
+  }
+
+  async attempt(work) {
+    this.isBusy.value = true;
+    try {
+      await work();
+      this.error.value = null;
+    } catch (error) {
+      if (!this.abort.signal.aborted) this.error.value = error;
+    } finally {
+      this.isBusy.value = false;
+    }
+  }
+}
+
+const ESCAPES = /\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
+
+/** Returns a line of the server without the escape sequences of terminals. */
+function parsed(text) {
+  try {
+    const line = JSON.parse(text);
+    return { ...line, message: (line.message || line.line || "").replace(ESCAPES, "") };
+  } catch {
+    return { time: "", name: "", source: "", attempt: 1, level: "", message: text, fields: {}, line: text };
+  }
+}
+
+/** Gives each line a key that is the same in every answer with all lines of its moment. */
+function numbered(lines) {
+  const repeats = new Map();
+  for (const line of lines) line.key = keyOf(line, repeats);
+  return lines;
+}
+
+function keyOf(line, repeats) {
+  const base = `${line.time} ${line.name} ${line.source} ${line.line}`;
+  const count = repeats.get(base) ?? 0;
+  repeats.set(base, count + 1);
+  return count ? `${base} ${count}` : base;
+}

@@ -1,0 +1,122 @@
+"""The endpoints of `setpoint.dev` that need more than the server: summaries, causes, details, controllers.
+
+Their modules are imported at the first request, so that a control plane starts without them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from setpoint.server.message import RequestHandler, Response
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+from setpoint.server.request.extension import Endpoint, Endpoints, ObjectEndpoint
+
+if TYPE_CHECKING:
+    from setpoint.controller.controller import Controller
+    from setpoint.past.why.endpoint import WhyEndpoint
+    from setpoint.plane.usage_endpoint import UsageEndpoint
+    from setpoint.workload.workloads import Workloads
+
+# The kinds that have the details of workloads, and those whose usage can be measured.
+_WORKLOADS = frozenset(("Executable", "Container", "ContainerExec"))
+_MEASURED = frozenset(("Executable", "Container"))
+
+
+class OwnEndpoints:
+    """The endpoints of a control plane.
+
+    `handler` answers requests of this process; `controllers` returns the running controllers, and `workloads` the
+    workloads; None if there are none.
+    """
+
+    def __init__(
+        self,
+        handler: RequestHandler | None = None,
+        controllers: "Callable[[], Sequence[Controller]]" = tuple,
+        workloads: "Callable[[], Workloads | None]" = lambda: None,
+    ) -> None:
+        self._handler, self._controllers, self._workloads = handler, controllers, workloads
+        self._why: WhyEndpoint | None = None
+        self._usage: UsageEndpoint | None = None
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The endpoints, for `Serving(endpoints=...)`."""
+        return (
+            ObjectEndpoint("summary", {"get": _summary}, "object"),
+            ObjectEndpoint("why", {"get": self._explain}, "history"),
+            ObjectEndpoint("environment", {"get": _environment}, "object", _WORKLOADS),
+            ObjectEndpoint("probes", {"get": _probes}, "object", _WORKLOADS),
+            ObjectEndpoint("attempts", {"get": self._attempts}, "object", _WORKLOADS),
+            ObjectEndpoint("samples", {"get": self._samples}, "object", _MEASURED),
+            Endpoint("summaries", {"list": _list_summaries, "watch": _watch_summaries}, in_namespaces=True),
+            Endpoint("timeline", {"list": _timeline}),
+            Endpoint("controllers", {"list": self._list_controllers}),
+            Endpoint("controllers", {"get": self._reconciles}, is_named=True, subresource="reconciles", continues=True),
+        )
+
+    async def _explain(self, context: Context, resource: Resource) -> Response:
+        if self._why is None:
+            from setpoint.past.why.endpoint import WhyEndpoint
+
+            self._why = WhyEndpoint(self._handler)
+        return await self._why.get(context, resource)
+
+    async def _attempts(self, context: Context, resource: Resource) -> Response:
+        from setpoint.plane.workload_details import attempts
+
+        workloads = self._workloads()
+        return await attempts(context, resource, workloads.machine.logs if workloads is not None else None)
+
+    async def _samples(self, context: Context, resource: Resource) -> Response:
+        if self._usage is None:
+            from setpoint.plane.usage_endpoint import UsageEndpoint
+
+            self._usage = UsageEndpoint(self._workloads)
+        return await self._usage.get(context, resource)
+
+    async def _list_controllers(self, context: Context) -> Response:
+        from setpoint.plane.controllers_endpoint import listing
+
+        return await listing(self._controllers)(context)
+
+    async def _reconciles(self, context: Context) -> Response:
+        from setpoint.plane.controllers_endpoint import reconciles
+
+        return await reconciles(self._controllers)(context)
+
+
+async def _summary(context: Context, resource: Resource) -> Response:
+    from setpoint.workload.summaries.endpoints import summary
+
+    return await summary(context, resource)
+
+
+async def _list_summaries(context: Context) -> Response:
+    from setpoint.workload.summaries.endpoints import list_summaries
+
+    return await list_summaries(context)
+
+
+async def _watch_summaries(context: Context) -> Response:
+    from setpoint.workload.summaries.endpoints import watch_summaries
+
+    return await watch_summaries(context)
+
+
+async def _timeline(context: Context) -> Response:
+    from setpoint.workload.summaries.timeline_endpoint import timeline
+
+    return await timeline(context)
+
+
+async def _environment(context: Context, resource: Resource) -> Response:
+    from setpoint.plane.workload_details import environment
+
+    return await environment(context, resource)
+
+
+async def _probes(context: Context, resource: Resource) -> Response:
+    from setpoint.plane.workload_details import probes
+
+    return await probes(context, resource)
