@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from tests.consistency.client import Sink
 from tests.consistency.served import CONTROL, Launch
-from tests.consistency.world import Interrupted
+from tests.consistency.world import Interrupted, NextWrite
 from tests.store.etcd_server import shared_etcd
 
 from setpoint.client.http.endpoint import Endpoint
@@ -84,6 +84,7 @@ class ServedWorld:
         self._processes: list[int] = []
         self._transports: list[HttpTransport] = []
         self._up = asyncio.Event()
+        self._next_write = NextWrite()
         self._sockets = count()
 
     async def start(self, number: int) -> None:
@@ -117,9 +118,12 @@ class ServedWorld:
             if self.restarts == kills:
                 raise AssertionError(f"{call.target} failed, but no server was killed: {error}")
 
+        self._next_write.note(request)
         try:
             if "watch=1" not in request.query:
                 answer = await transport.send(call)
+                if self.restarts != kills:  # the kill came first, so the response is lost
+                    raise Interrupted
                 return Response(answer.status, answer.headers.get("content-type", ""), answer.body)
             stream = await stack.enter_async_context(transport.stream(call))
         except TransportError as error:
@@ -163,6 +167,7 @@ class ServedWorld:
     async def restart(self) -> None:
         """Kills the processes in the middle of their requests, and starts new ones on the same store."""
         number = len(self._processes)
+        await self._next_write.wait()
         self.restarts += 1
         await self._kill()
         await self.start(number)

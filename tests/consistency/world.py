@@ -30,7 +30,7 @@ _roots = count()
 # The seconds by which events of etcd are late at most.
 _LATE = 0.02
 # The seconds that a restart waits for a write at most.
-_NEXT_WRITE = 5.0
+_NEXT_WRITE = 60.0
 
 
 class Interrupted(Exception):
@@ -41,6 +41,25 @@ def index_few_objects(server: Server) -> None:
     """Has a server build indexes although a round has few objects."""
     if server.services.term_indexes is not None:
         server.services.term_indexes.least = 0
+
+
+class NextWrite:
+    """The next write of any client. A restart waits for it, so that at least one response is lost."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def note(self, request: Request) -> None:
+        """Ends the wait if a request is a write."""
+        if request.method != "GET":
+            self._event.set()
+
+    async def wait(self) -> None:
+        """Waits until a client sends a write, or gives up because the clients have ended."""
+        self._event.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_NEXT_WRITE):
+                await self._event.wait()
 
 
 class Servers(Protocol):
@@ -79,8 +98,7 @@ class World:
     restarts: int = 0
     _up: asyncio.Event = field(default_factory=asyncio.Event)
     _under_way: set[asyncio.Task[Response]] = field(default_factory=set)
-    # A restart waits for the next write, whose response is lost.
-    _next_write: asyncio.Event = field(default_factory=asyncio.Event)
+    _next_write: NextWrite = field(default_factory=NextWrite)
     # Called before each restart, and awaited: ends the watches, whose streams belong to the old servers.
     ending: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
@@ -102,8 +120,7 @@ class World:
         servers = self.servers
         task = asyncio.ensure_future(servers[place % len(servers)](request))
         self._under_way.add(task)
-        if request.method != "GET":
-            self._next_write.set()
+        self._next_write.note(request)
         try:
             response = await asyncio.shield(task)
             if servers is not self.servers:  # the connection broke before the response
@@ -140,10 +157,7 @@ class World:
     async def restart(self) -> None:
         """Ends the servers in the middle of their requests, and starts new ones on the same store."""
         number = len(self.servers)
-        self._next_write.clear()
-        with suppress(TimeoutError):  # the clients may have ended
-            async with asyncio.timeout(_NEXT_WRITE):
-                await self._next_write.wait()
+        await self._next_write.wait()
         await self.stop()
         self.restarts += 1
         await self.start(number)

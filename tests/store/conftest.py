@@ -5,14 +5,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 import pytest
 
 from setpoint.objects.clock import ManualClock
 from setpoint.store.contract import Retention, Store
+from setpoint.store.sqlite.writer import Writer
 
 from .backends import BACKENDS, Backend
 
+# Passes the statements of SQLite's writers to a function, from the next store on.
+Trace: TypeAlias = Callable[[Callable[[str], object]], None]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -45,9 +49,28 @@ def store_factory(backend: Backend) -> StoreFactory:
     return StoreFactory(backend, ManualClock(START))
 
 
+@pytest.fixture
+def trace(monkeypatch: pytest.MonkeyPatch) -> Trace:
+    """Provides a function that traces the writers of the stores that are opened later.
+
+    The trace begins before the thread of the writer: `set_trace_callback` waits for SQLite with the interpreter's
+    lock, and would wait for ever for a thread that is about to report a statement.
+    """
+    start = Writer.start
+
+    def begin(report: Callable[[str], object]) -> None:
+        def start_traced(writer: Writer) -> None:
+            writer._connection.set_trace_callback(report)
+            start(writer)
+
+        monkeypatch.setattr(Writer, "start", start_traced)
+
+    return begin
+
+
 async def eventually(holds: Callable[[], Awaitable[bool]], what: str) -> None:
     """Waits until something holds, and fails after a generous while."""
-    for _ in range(2000):
+    for _ in range(12_000):
         if await holds():
             return
         await asyncio.sleep(0.005)

@@ -5,9 +5,9 @@ import shutil
 import sqlite3
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
+from tests.store.conftest import Trace
 
 from setpoint.objects.provenance import Actor
 from setpoint.store.contract import ANY, Purge, Purged, Selection, Write
@@ -95,8 +95,12 @@ async def test_no_byte_of_a_purged_value_is_left_in_the_files(tmp_path: Path, mo
     await again.close()
 
 
-async def test_a_reader_of_an_older_state_delays_the_end_of_a_scrub_and_nothing_else(tmp_path: Path) -> None:
+async def test_a_reader_of_an_older_state_delays_the_end_of_a_scrub_and_nothing_else(
+    tmp_path: Path, trace: Trace
+) -> None:
     path = tmp_path / "store.db"
+    statements: list[str] = []
+    trace(statements.append)
     store = await SqliteStore.open(path, durability="off")
     value = secret(Random(2), 900)
     await store.commit("a", value, ANY, ALICE)
@@ -105,9 +109,6 @@ async def test_a_reader_of_an_older_state_delays_the_end_of_a_scrub_and_nothing_
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM entry").fetchone()
     await store.purge(Selection("a"), PURGE)
-    statements: list[str] = []
-    connection: Any = store._writer._connection
-    connection.set_trace_callback(statements.append)
     scrubbing = asyncio.ensure_future(store.scrub())
     await store.commit("b", b"1", ANY, ALICE)
     while statements.count("PRAGMA wal_checkpoint(TRUNCATE)") < 2:
@@ -116,26 +117,24 @@ async def test_a_reader_of_an_older_state_delays_the_end_of_a_scrub_and_nothing_
     reader.execute("COMMIT")
     reader.close()
     await scrubbing
-    connection.set_trace_callback(None)
     assert statements.count("VACUUM") == 1, "the file is not rewritten again while the scrub waits"
     assert found_in(tmp_path, [value]) == []
     await store.close()
 
 
 @pytest.mark.slow
-async def test_a_purge_survives_a_crash_at_every_step(tmp_path: Path) -> None:
+async def test_a_purge_survives_a_crash_at_every_step(tmp_path: Path, trace: Trace) -> None:
     """Takes an image of the files before every statement of the purge, and opens each of them."""
     path, images = tmp_path / "live" / "store.db", tmp_path / "images"
     path.parent.mkdir()
-    store = await SqliteStore.open(path, durability="off")
-    past = await fill(store, Random(3))
-    kept = await others(store)
-    current = (await store.range("")).items
+    is_purging = False
     taken: list[Path] = []
     # Each statement of every connection that writes; most of the updates are alike.
     seen: dict[str, int] = {}
 
     def image(statement: str) -> None:
+        if not is_purging:
+            return
         kind = " ".join(statement.split()[:3])
         seen[kind] = seen.get(kind, 0) + 1
         if seen[kind] <= 2 or (seen[kind] % 150 == 0):
@@ -146,11 +145,15 @@ async def test_a_purge_survives_a_crash_at_every_step(tmp_path: Path) -> None:
                     shutil.copy(file, place)
             taken.append(place)
 
-    connection: Any = store._writer._connection
-    connection.set_trace_callback(image)
+    trace(image)
+    store = await SqliteStore.open(path, durability="off")
+    past = await fill(store, Random(3))
+    kept = await others(store)
+    current = (await store.range("")).items
+    is_purging = True
     await store.purge(Selection("s/", is_prefix=True), PURGE)
     await store.scrub()
-    connection.set_trace_callback(None)
+    is_purging = False
     await store.close()
     assert len(taken) > 20
     assert {"VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)", "COMMIT"} <= set(seen)
@@ -167,7 +170,7 @@ async def test_a_purge_survives_a_crash_at_every_step(tmp_path: Path) -> None:
 
 
 async def test_a_store_that_was_killed_before_the_bytes_were_gone_removes_them_when_it_is_opened(
-    tmp_path: Path,
+    tmp_path: Path, trace: Trace
 ) -> None:
     live, image = tmp_path / "live", tmp_path / "image"
     live.mkdir()
@@ -183,18 +186,15 @@ async def test_a_store_that_was_killed_before_the_bytes_were_gone_removes_them_w
     await again.scrub()  # waits for the one that the store began by itself
     assert found_in(image, [value]) == []
     await again.close()
-    once_more = await SqliteStore.open(image / "store.db", durability="off")
     statements: list[str] = []
-    connection: Any = once_more._writer._connection
-    connection.set_trace_callback(statements.append)
+    trace(statements.append)
+    once_more = await SqliteStore.open(image / "store.db", durability="off")
     await once_more.scrub()
     assert "VACUUM" not in statements  # there is nothing left to do
     await once_more.close()
 
 
-async def test_a_purge_visits_a_bounded_number_of_entries_in_one_transaction(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "store.db", durability="off")
-    await asyncio.gather(*(store.commit("a", b"%d" % number, ANY, ALICE) for number in range(2400)))
+async def test_a_purge_visits_a_bounded_number_of_entries_in_one_transaction(tmp_path: Path, trace: Trace) -> None:
     steps: list[int] = []
 
     def count(statement: str) -> None:
@@ -203,8 +203,10 @@ async def test_a_purge_visits_a_bounded_number_of_entries_in_one_transaction(tmp
         elif statement.startswith("UPDATE entry"):
             steps[-1] += 1
 
-    connection: Any = store._writer._connection
-    connection.set_trace_callback(count)
+    trace(count)
+    store = await SqliteStore.open(tmp_path / "store.db", durability="off")
+    await asyncio.gather(*(store.commit("a", b"%d" % number, ANY, ALICE) for number in range(2400)))
+    steps.clear()
     page = await store.purge(Selection("a"), PURGE)
     assert list(page.removed) == [("a", 2399)]
     assert len(steps) == 5

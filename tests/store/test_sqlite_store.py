@@ -17,7 +17,7 @@ from setpoint.store.sqlite import SqliteStore
 from setpoint.store.sqlite import store as module
 from setpoint.store.sqlite import writer as writer_module
 
-from .conftest import START
+from .conftest import START, Trace
 
 ACTOR = Actor("alice")
 
@@ -199,16 +199,14 @@ async def test_only_a_full_durability_marks_the_acknowledged_revision(tmp_path: 
 
 
 async def test_jobs_of_one_turn_share_a_transaction_up_to_the_size_of_a_group(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trace: Trace
 ) -> None:
     monkeypatch.setattr(writer_module, "GROUP", 10)
+    statements: list[str] = []
+    trace(statements.append)
     async with opened(tmp_path) as store:
-        statements: list[str] = []
-        connection: Any = store._writer._connection
-        connection.set_trace_callback(statements.append)
         await asyncio.gather(*(store.commit(f"k{number}", b"1", ANY, ACTOR) for number in range(7)))
         assert statements.count("COMMIT") == 1
-        connection.set_trace_callback(None)
         assert await store.revision() == 7
 
 

@@ -191,10 +191,12 @@ async def test_a_filled_cache_knows_the_resources_without_objects(store: Countin
         store.between = None
         await store.commit("/apps/deployments/a", b"1", ANY, ACTOR)
 
+    async def is_filled() -> bool:
+        return cache.is_filled
+
     store.between = create
     cache.start()
-    await eventually(lambda: cache.holds("/core/secrets/"), "the cache is filled")
-    await asyncio.sleep(0.05)
+    await eventually(is_filled, "the cache is filled")
     store.ranges = 0
     assert [item.key for item in (await cache.range("/apps/deployments/")).items] == ["/apps/deployments/a"]
     assert (await cache.range("/batch/jobs/")).items == []
