@@ -12,24 +12,41 @@ QUICK_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1
 # Some machines forbid Python to write compiled files. Then every process of every test would compile all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
+# tools/gate.py records the results by another program.
+PYTEST = $(BIN)/python -m pytest
+
 # The suites. Every test is in exactly one of the first two, or in the third; `tests/test_suites.py` checks that.
 QUICK := not slow and not peers
 LONG_ONES := slow and not peers
 PEERS := peers or kubectl
 
-.PHONY: demo test test-long fuzz chaos mutate test-peers test-languages check format docs bench data oracle test-oracle operators test-operators robustness clean
+.PHONY: demo gate full test test-long fuzz chaos mutate test-peers test-languages check format docs bench data oracle test-oracle operators test-operators robustness clean
 
 # Runs a control plane with an example app until `q` or Ctrl-C; without a terminal, shows it command by command and ends.
 demo: $(READY)
 	$(BIN)/setpoint demo
 
-# The quick tests of every package; under six minutes on two processors. `make test PACKAGE=client` runs those in
+# What each change passes: `make check`, `make test` and `make demo`, on a clean clone of HEAD, on the oldest tested Python
+# that is installed. A failed test runs again alone (tools/gate.py). build/gate/last has the result.
+gate:
+	$(PYTHON) -m tools.gate --in-clone
+
+# Everything that the gate leaves out: the slow tests, the tests with peers, and on the newest tested Python that is
+# installed the packages that depend most on the interpreter. This needs Go.
+INTERPRETERS = $(shell tools/interpreters)
+AGAIN := api cache client fuzz objects plane server/edge workload
+full:
+	$(MAKE) test-long PYTHON="$(firstword $(INTERPRETERS))"
+	$(MAKE) test-peers LONG=--long PYTHON="$(firstword $(INTERPRETERS))"
+	$(MAKE) test PYTHON="$(lastword $(INTERPRETERS))" PACKAGE="$(AGAIN)"
+
+# The quick tests of every package; five to twelve minutes on two processors. `make test PACKAGE=client` runs those in
 # tests/client; PACKAGE="objects workload/process" names several directories.
 PACKAGE :=
 test: $(READY)
 	@for package in $(PACKAGE); do test -d tests/$$package || { echo "There is no directory tests/$$package. PACKAGE is one" \
 		"of:"; find tests -name 'test_*.py' -path '*/*/*' -exec dirname {} + | sort -u | cut -d/ -f2-; exit 2; } >&2; done
-	$(BIN)/python -m pytest -n $(QUICK_WORKERS) -m "$(QUICK)" $(addprefix tests/,$(PACKAGE))
+	$(PYTEST) -n $(QUICK_WORKERS) -m "$(QUICK)" $(addprefix tests/,$(PACKAGE))
 
 # The suites that run a second time with the process layer of other systems than Linux: those in which processes start,
 # end, survive or listen, and files change. The tests in tests/machine choose their layers themselves.
@@ -39,8 +56,8 @@ PORTABLE := $(addprefix tests/workload/,process filewatch chaos logs/test_file_f
 
 # The slow tests: containers, etcd, terminals, real clients, kills, the pages of the documentation.
 test-long: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(LONG_ONES)"
-	SETPOINT_PORTABLE=1 $(BIN)/python -m pytest -n $(WORKERS) $(PORTABLE)
+	$(PYTEST) -n $(WORKERS) -rs -m "$(LONG_ONES)"
+	SETPOINT_PORTABLE=1 $(PYTEST) -n $(WORKERS) $(PORTABLE)
 
 # Sends malformed requests to its own server; the same SEED sends the same requests. FIRST is the number of the first.
 SEED ?= 1
@@ -57,7 +74,7 @@ mutate: $(READY)
 
 # Kills a control plane with workloads a hundred times; takes some minutes.
 chaos: $(READY)
-	$(BIN)/python -m pytest --long tests/workload/chaos
+	$(PYTEST) --long tests/workload/chaos
 
 # Runs rounds of concurrent clients on every store, with compactions, slow readers, restarts and kills, and verifies all answers
 # and all watches. The same SEED gives the clients the same operations; STORE selects one store.
@@ -76,14 +93,14 @@ test-peers: $(READY)
 	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/operator ./operator
 	$(BIN)/python -m tests.clients.controller_runtime build/peers/controller-runtime $(LONG)
 	HELM=$(CURDIR)/build/peers/helm PORCUPINE=$(CURDIR)/build/peers/porcupine KUBECTL=$(CURDIR)/build/peers/kubectl GO_PEERS=$(CURDIR)/build/peers/programs GO_OPERATOR=$(CURDIR)/build/peers/operator \
-		$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(PEERS)" tests/clients --ignore tests/clients/test_controller_runtime.py
+		$(PYTEST) -n $(WORKERS) -rs -m "$(PEERS)" tests/clients --ignore tests/clients/test_controller_runtime.py
 	CONTROLLER_RUNTIME=$(CURDIR)/build/peers/controller-runtime \
-		$(BIN)/python -m pytest -rs $(LONG) -m "$(PEERS)" tests/clients/test_controller_runtime.py
+		$(PYTEST) -rs $(LONG) -m "$(PEERS)" tests/clients/test_controller_runtime.py
 
 # Runs the examples of docs/other-languages.md with the tools of each language that are installed. Compiling the client of
 # Rust takes many minutes the first time; afterwards `make test-long` runs that example, too.
 test-languages: $(READY)
-	LANGUAGES=1 $(BIN)/python -m pytest -rs --long tests/docs/test_other_languages.py tests/clients/test_go_page.py
+	LANGUAGES=1 $(PYTEST) -rs --long tests/docs/test_other_languages.py tests/clients/test_go_page.py
 
 # Builds a real control plane into build/peers: kube-apiserver, kube-controller-manager, kube-scheduler, etcd and KWOK, in
 # the versions of the modules in tests/oracle/go. This needs Go; the first build takes about 20 minutes.
@@ -127,7 +144,7 @@ operators: $(READY)
 
 test-operators: operators
 	cd tests/clients/go && go build -ldflags "-X k8s.io/component-base/version.gitVersion=v1.37.2" -o $(CURDIR)/build/peers/kubectl ./kubectl
-	KUBECTL=$(CURDIR)/build/peers/kubectl $(BIN)/python -m pytest -rs -m peers tests/clients/real_operators
+	KUBECTL=$(CURDIR)/build/peers/kubectl $(PYTEST) -rs -m peers tests/clients/real_operators
 
 check: $(READY)
 	$(BIN)/ruff format --check .

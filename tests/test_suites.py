@@ -1,4 +1,4 @@
-"""Every test runs in CI: `make test`, `make test-long` and `make test-peers` leave none out."""
+"""No test is left out: the gate runs `make test`, and `make full` runs `make test-long` and `make test-peers`."""
 
 import re
 import subprocess
@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from tools.gate import STAGES
 
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -21,7 +22,7 @@ def expression(variable: str) -> str:
 def commands(target: str) -> list[str]:
     """The commands of a target that run pytest."""
     [recipe] = re.findall(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.M)
-    return [line for line in recipe.replace("\\\n", " ").splitlines() if "-m pytest" in line]
+    return [line for line in recipe.replace("\\\n", " ").splitlines() if "$(PYTEST)" in line]
 
 
 def selects(variable: str, markers: dict[str, bool]) -> bool:
@@ -37,16 +38,16 @@ def test_every_combination_of_markers_is_in_one_suite(given: tuple[bool, ...]) -
 
 
 def test_the_targets_select_by_these_expressions_and_leave_no_directory_out() -> None:
-    assert [line.partition("-m pytest ")[2] for line in commands("test")] == [
+    assert [line.partition("$(PYTEST) ")[2] for line in commands("test")] == [
         '-n $(QUICK_WORKERS) -m "$(QUICK)" $(addprefix tests/,$(PACKAGE))'
     ]
     assert "\nPACKAGE :=\n" in MAKEFILE, "without PACKAGE, every directory is selected"
-    assert [line.partition("-m pytest ")[2] for line in commands("test-long")] == [
+    assert [line.partition("$(PYTEST) ")[2] for line in commands("test-long")] == [
         '-n $(WORKERS) -rs -m "$(LONG_ONES)"',
         "-n $(WORKERS) $(PORTABLE)",  # once more, with the portable process layer
     ]
     serial = "tests/clients/test_controller_runtime.py"
-    most, rest = (line.partition("-m pytest ")[2] for line in commands("test-peers"))
+    most, rest = (line.partition("$(PYTEST) ")[2] for line in commands("test-peers"))
     assert most.endswith(f'-m "$(PEERS)" tests/clients --ignore {serial}')
     assert rest.endswith(f'-m "$(PEERS)" {serial}')
 
@@ -60,32 +61,44 @@ def test_only_the_directory_that_test_peers_runs_has_tests_for_it() -> None:
     assert marked == {("tests", "clients")}
 
 
-def test_ci_runs_all_of_them() -> None:
-    run = (ROOT / ".ci" / "run").read_text()
-    assert re.findall(r"^( *)make (.*)$", run, re.M) == [
-        ("", 'check PYTHON="$oldest"'),
-        ("", 'test PYTHON="$oldest"'),
-        ("", 'test-long PYTHON="$oldest"'),
-        ("", 'test-peers LONG=--long PYTHON="$oldest"'),
-        ("", f'test PYTHON="$newest" PACKAGE="{" ".join(again(run))}"'),
+def test_the_gate_runs_check_test_and_demo() -> None:
+    assert [stage.target for stage in STAGES] == ["check", "test", "demo"]
+    [runs] = re.findall(r"-m tools\.gate.*", (ROOT / ".ci" / "run").read_text())
+    assert runs == '-m tools.gate --python "$oldest"'
+
+
+def test_full_runs_the_rest() -> None:
+    [recipe] = re.findall(r"^full:\n((?:\t.*\n)+)", MAKEFILE, re.M)
+    assert re.findall(r"\$\(MAKE\) (.*)", recipe) == [
+        'test-long PYTHON="$(firstword $(INTERPRETERS))"',
+        'test-peers LONG=--long PYTHON="$(firstword $(INTERPRETERS))"',
+        'test PYTHON="$(lastword $(INTERPRETERS))" PACKAGE="$(AGAIN)"',
     ], "no suite is left out on some machines"
 
 
-def test_ci_repeats_packages_that_exist_on_the_newest_interpreter() -> None:
-    packages = again((ROOT / ".ci" / "run").read_text())
+def test_the_packages_that_run_again_on_the_newest_interpreter_exist() -> None:
+    packages = expression("AGAIN").split()
     assert packages
     assert [package for package in packages if not any((ROOT / "tests" / package).rglob("test_*.py"))] == []
 
 
-def again(run: str) -> list[str]:
-    """The packages whose tests run on the newest interpreter too."""
-    [packages] = re.findall(r'PACKAGE="(.*)"$', run, re.M)
-    return str(packages).split()
+def test_the_interpreters_are_tested_ones_in_their_order() -> None:
+    done = subprocess.run([ROOT / "tools" / "interpreters"], check=True, capture_output=True, text=True)
+    found = [int(minor) for minor in re.findall(r"3\.(\d+)$", done.stdout, re.M)]
+    assert found
+    assert found == sorted(set(found))
+    assert set(found) <= set(supported())
+
+
+def supported() -> list[int]:
+    """The minor versions of Python that pyproject.toml lists."""
+    project = (ROOT / "pyproject.toml").read_text()
+    return [int(minor) for minor in re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', project)]
 
 
 def test_the_tested_versions_of_python_are_the_supported_ones() -> None:
     project = (ROOT / "pyproject.toml").read_text()
-    tested = [int(minor) for minor in re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', project)]
+    tested = supported()
     assert tested == list(range(tested[0], tested[-1] + 1))
     assert f'requires-python = ">=3.{tested[0]}"' in project
     assert f"| Python | 3.{tested[0]} to 3.{tested[-1]} |" in (ROOT / "docs" / "versioning.md").read_text()
