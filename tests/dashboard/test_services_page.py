@@ -18,7 +18,9 @@ GROUP = "usvc-dev.developer.microsoft.com"
 EXECUTABLES = f"/apis/{GROUP}/v1/executables"
 PART = "setpoint.dev/part"
 SERVER = "import time; print('ready to serve'); time.sleep(1000)"
-MANY = "for i in range(0, 20000, 400): print('\\n'.join(f'number {n}' for n in range(i, i + 400)))"
+# Many lines at once, of which thousands have the same time; and lines with different times.
+BURST = "for i in range(0, 20000, 400): print('\\n'.join(f'number {n}' for n in range(i, i + 400)))"
+MANY = f"import time\n{BURST}; time.sleep(0.01)"
 TALKER = "import sys; [print('line', sys.stdin.readline().strip()) for _ in range(1000)]"
 
 
@@ -153,13 +155,28 @@ async def test_logs_are_merged_filtered_by_the_address_and_followed(served: Serv
     await page.wait(f"{LOG}.includes('late here too')")
 
 
-async def test_a_long_log_is_read_in_windows(served: ServedPage) -> None:
-    await start(served, executable("many", MANY))
+async def open_finished(served: ServedPage, code: str) -> Page:
+    """Opens the log of a service that printed 20,000 lines."""
+    await start(served, executable("many", code))
     finished = await served.client.wait_for(f"{GROUP}/v1/Executable", "many", until="jsonpath={.status.state}=Finished")
     assert finished is not None
     assert finished["status"]["exitCode"] == 0
     page = await served.open(service("many"))
     await page.wait(f"{LOG}.includes('number 19999')")
+    return page
+
+
+async def test_every_line_of_a_burst_is_reached(served: ServedPage) -> None:
+    page = await open_finished(served, BURST)
+    await page.run("document.querySelector('.log-box').dispatchEvent(new WheelEvent('wheel', {deltaY: -100}))")
+    at_top = "document.querySelector('.virtual').scrollTop = 0"
+    await page.wait(f"({at_top}, {LOG}.split('\\n').includes('many number 0'))")
+    at_end = "document.querySelector('.virtual').scrollTop = 1e9"
+    await page.wait(f"({at_end}, {LOG}.includes('number 19999'))")
+
+
+async def test_a_long_log_is_read_in_windows(served: ServedPage) -> None:
+    page = await open_finished(served, MANY)
     assert await page.run("document.querySelectorAll('.log-line').length") < 200
     read = "Number(document.querySelector('.log-foot').innerText.split(' ')[0])"
     assert await page.run(read) < 10_000

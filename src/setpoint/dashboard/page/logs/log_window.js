@@ -1,4 +1,7 @@
-/** A part of merged logs in memory: the lines around the position of the reader, never all lines. */
+/**
+ * A part of merged logs in memory: the lines around the position of the reader, never all lines. Times have milliseconds,
+ * and reads are ranges of time, so the window has whole moments: all lines of a millisecond or none.
+ */
 import { send } from "../api.js";
 import { readLines } from "../stream.js";
 import { signal } from "../view.js";
@@ -7,8 +10,11 @@ const GROUP = "/apis/usvc-dev.developer.microsoft.com/v1";
 // The lines of one read, which are divided among the logs, and the least for each log.
 const STEP = 800;
 const LEAST = 100;
-const LARGEST_STEP = 10_000;
-/** The number of lines in memory. */
+// The most lines that the server returns from the end of a log, and those that are read of one moment. Of a moment with
+// more, a part is shown.
+const LARGEST_TAIL = 10_000;
+const LARGEST_MOMENT = 100_000;
+/** The number of lines in memory, unless one moment has more. */
 export const MOST_LINES = 6000;
 const SURPLUS = 500;
 const BATCH_MILLISECONDS = 80;
@@ -86,13 +92,13 @@ export class LogWindow {
   async older() {
     if (!this.hasOlder || this.isBusy.peek() || !this.lines.length) return;
     await this.attempt(async () => {
-      const { time } = this.lines[0];
-      const { found, isWhole } = await this.beyond((size) => this.last(size, time));
-      this.lines = [...found, ...this.lines];
-      this.added += found.length;
+      const { lines, isWhole } = await this.last(this.step, this.lines[0].time);
+      this.lines = [...lines, ...this.lines];
+      this.added += lines.length;
       this.hasOlder = !isWhole;
-      if (this.lines.length > MOST_LINES) {
-        this.lines.length = MOST_LINES;
+      const end = momentEnd(this.lines, MOST_LINES);
+      if (end < this.lines.length) {
+        this.lines.length = end;
         this.isAtEnd = false;
         this.following?.abort();
         this.following = null;
@@ -105,27 +111,16 @@ export class LogWindow {
   async newer() {
     if (this.isAtEnd || this.isBusy.peek() || !this.lines.length) return;
     await this.attempt(async () => {
-      const { time } = this.lines.at(-1);
-      const { found, isWhole } = await this.beyond((size) => this.next(size, time));
-      this.append(found);
+      const { lines, isWhole } = await this.next(this.step, after(this.lines.at(-1).time));
+      this.append(lines);
       this.isAtEnd = isWhole;
       this.changed();
       if (isWhole && this.follows) this.follow();
     });
   }
 
-  /** Returns lines that are not in the window. Lines of one moment cannot be read in parts, so more are read if needed. */
-  async beyond(read) {
-    const known = this.keys();
-    for (let size = this.step; ; size = Math.min(size * 5, LARGEST_STEP)) {
-      const { lines, isWhole } = await read(size);
-      const found = lines.filter((line) => !known.has(line.key));
-      if (found.length || isWhole || size === LARGEST_STEP) return { found, isWhole: isWhole || !found.length };
-    }
-  }
-
   /**
-   * Reads the last lines until a time. A search begins with a short span and takes longer ones until it finds lines,
+   * Reads the last lines before a time. A search begins with a short span and takes longer ones until it finds lines,
    * because the server reads every line of the span.
    */
   async last(size, until) {
@@ -136,28 +131,45 @@ export class LogWindow {
       const from = end - span * 1000;
       if (from <= earliest) break;
       const found = await this.lastOf(size, until, { since_time: new Date(from).toISOString() });
-      if (found.lines.some((line) => line.time !== until)) return { ...found, isWhole: false };
+      if (found.lines.length) return { ...found, isWhole: false };
     }
     return this.lastOf(size, until, { since: this.filter.since });
   }
 
-  /** Reads the last lines of a range. The server returns as many of each log, so lines before a gap are left out. */
+  /**
+   * Reads the last lines of a range. The server returns as many of each log, so lines before a gap are left out, and the
+   * moment of the gap as well. A moment with more lines than the server returns from the end is read from its beginning.
+   */
   async lastOf(size, until, range) {
-    const lines = await this.read({ tail: size, until, ...range });
-    const counts = new Map();
-    const firsts = new Map();
-    for (const line of lines) {
-      counts.set(line.name, (counts.get(line.name) ?? 0) + 1);
-      if (!firsts.has(line.name)) firsts.set(line.name, line.time);
+    for (let tail = Math.min(size, LARGEST_TAIL); ; tail = Math.min(tail * 5, LARGEST_TAIL)) {
+      const lines = await this.read({ tail, until, ...range });
+      const counts = new Map();
+      const firsts = new Map();
+      for (const line of lines) {
+        counts.set(line.name, (counts.get(line.name) ?? 0) + 1);
+        if (!firsts.has(line.name)) firsts.set(line.name, line.time);
+      }
+      const cut = [...counts].filter(([, count]) => count >= tail).map(([name]) => firsts.get(name)).sort().at(-1);
+      if (cut === undefined) return { lines, isWhole: true };
+      const whole = lines.filter((line) => line.time > cut);
+      if (whole.length) return { lines: whole, isWhole: false };
+      if (tail === LARGEST_TAIL) {
+        const moment = await this.read({ limit: LARGEST_MOMENT, since_time: cut, until: after(cut) });
+        return { lines: moment, isWhole: false };
+      }
     }
-    const cut = [...counts].filter(([, count]) => count >= size).map(([name]) => firsts.get(name)).sort().at(-1);
-    return cut === undefined ? { lines, isWhole: true } : { lines: lines.filter((line) => line.time >= cut), isWhole: false };
   }
 
   /** Reads the first lines from a time on. */
   async next(size, time) {
-    const lines = await this.read({ limit: size, since_time: time, until: this.filter.until });
-    return { lines, isWhole: lines.length < size };
+    for (let limit = size; ; limit = Math.min(limit * 5, LARGEST_MOMENT)) {
+      const lines = await this.read({ limit, since_time: time, until: this.filter.until });
+      if (lines.length < limit) return { lines, isWhole: true };
+      const cut = lines.at(-1).time;
+      const whole = lines.filter((line) => line.time < cut);
+      if (whole.length) return { lines: whole, isWhole: false };
+      if (limit === LARGEST_MOMENT) return { lines, isWhole: false };
+    }
   }
 
   async read(range) {
@@ -213,11 +225,12 @@ export class LogWindow {
     this.lines.push(...lines);
     const surplus = this.lines.length - MOST_LINES;
     // Dropping many at once is cheaper than dropping one for each new line.
-    if (surplus > SURPLUS || (surplus > 0 && lines.length > 1)) {
-      this.lines.splice(0, surplus);
-      this.added -= surplus;
-      this.hasOlder = true;
-    }
+    if (surplus <= 0 || (surplus <= SURPLUS && lines.length === 1)) return;
+    if (this.lines[surplus].time === this.lines.at(-1).time) return; // the last moment stays whole
+    const end = momentEnd(this.lines, surplus);
+    this.lines.splice(0, end);
+    this.added -= end;
+    this.hasOlder = true;
   }
 
   changed() {
@@ -239,6 +252,18 @@ export class LogWindow {
       this.isBusy.value = false;
     }
   }
+}
+
+/** Returns the millisecond after a time; "" for a line without a time. */
+function after(time) {
+  return time && new Date(Date.parse(time) + 1).toISOString();
+}
+
+/** Returns the end of the moment that a number of lines reaches into; all lines if there are no more. */
+function momentEnd(lines, count) {
+  let end = Math.min(count, lines.length);
+  while (end < lines.length && lines[end].time === lines[end - 1].time) end++;
+  return end;
 }
 
 const ESCAPES = /\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
