@@ -156,6 +156,21 @@ def test_the_summary_of_a_clone_is_copied_back(gate: Gate, tmp_path: Path) -> No
     assert not used.exists()
 
 
+def test_an_earlier_summary_does_not_stand_for_a_run_without_one(gate: Gate, tmp_path: Path) -> None:
+    gate("--in-clone", **{".ci/run": "mkdir -p build/gate; echo passed > build/gate/last"})
+    assert last(tmp_path) == ["passed"]
+    assert gate("--in-clone", **{".ci/run": "exit 1"}).returncode == 1
+    assert not (tmp_path / "build" / "gate" / "last").exists()
+
+
+def test_a_directory_that_cannot_be_cloned_is_refused_without_a_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tools.gate", "--in-clone"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.returncode
+    assert done.stderr.startswith("fatal: ")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("environment", "commit"),
     [

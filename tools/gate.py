@@ -125,12 +125,12 @@ def passes_alone(python: str, test: str) -> bool:
 # The run
 
 
-def run(python: str, stages: tuple[Stage, ...] = STAGES) -> Outcome:
+def run(python: str) -> Outcome:
     """Runs all stages, also after a failure, so that one run shows all faults."""
     outcome = Outcome()
     shutil.rmtree(PLACE, ignore_errors=True)
     PLACE.mkdir(parents=True)
-    for stage in stages:
+    for stage in STAGES:
         start = time.monotonic()
         code = _make(python, stage)
         if stage.target == "test":
@@ -207,16 +207,20 @@ def _run_here(python: str) -> int:
 def _run_in_clone() -> int:
     """Runs `.ci/run` in a clone of HEAD, and copies the summary back."""
     here = Path.cwd()
+    # The summary of an earlier run must not stand for a run that ends without one.
+    shutil.rmtree(PLACE, ignore_errors=True)
+    PLACE.mkdir(parents=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    with TemporaryDirectory(prefix="gate-") as place:
+    # A process that a test left behind may still write into the clone while the clone is removed.
+    with TemporaryDirectory(prefix="gate-", ignore_cleanup_errors=True) as place:
         clone = Path(place, here.name)
-        subprocess.run(["git", "clone", "--quiet", str(here), str(clone)], check=True)
+        if code := subprocess.run(["git", "clone", "--quiet", str(here), str(clone)]).returncode:
+            return code
         # Recordings beside the checkout, which some tests read.
         if (shared := here.parent / "shared").exists():
             (clone.parent / "shared").symlink_to(shared)
         command = ["bash", ".ci/run"]
         done = subprocess.run(command, cwd=clone, env={**environment, "CI": "true"}, stdin=subprocess.DEVNULL)
-        PLACE.mkdir(parents=True, exist_ok=True)
         for name in ("last", REPORT.name):
             if (clone / PLACE / name).exists():
                 shutil.copy(clone / PLACE / name, PLACE / name)

@@ -23,7 +23,6 @@ _STACK = re.compile(rb"Fatal Python error: |Timeout \(\d+:\d\d:\d\d\)!")
 _STACK_LINE = re.compile(rb'\s*File "|(Current t|T)hread 0x|\s*$|\s*<|Extension modules: |\s*\.\.\.')
 # The seconds that the program reads the standard error of pytest after the end of pytest.
 _LAST_SECONDS = 5.0
-_RECORD = pytest.StashKey["_Record"]()
 
 
 class _Record:
@@ -34,8 +33,9 @@ class _Record:
         self._collected: Sequence[str] | None = None
 
     def write(self, **line: Any) -> None:
-        with self._path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        # Without a buffer, each line is one call of the system: two processes append to the file.
+        with self._path.open("ab", buffering=0) as file:
+            file.write(json.dumps(line).encode() + b"\n")
 
     def collected(self, tests: Sequence[str]) -> None:
         """Writes the collected tests; those of further workers only if they differ."""
@@ -52,10 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepares the report, except in a worker of pytest-xdist: its results reach the process that started it."""
+    """Begins to record, except in a worker of pytest-xdist: its results reach the process that started it."""
     if not hasattr(config, "workerinput"):
-        config.stash[_RECORD] = _Record(config.getoption("record"))
-        config.pluginmanager.register(_Recorder(config.stash[_RECORD]))
+        config.pluginmanager.register(_Recorder(_Record(config.getoption("record"))))
 
 
 @pytest.hookimpl(wrapper=True)

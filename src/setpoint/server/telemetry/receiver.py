@@ -94,7 +94,7 @@ class TelemetryReceiver:
             raise TelemetryRefusedError(401, message)
 
     def _check(self, request: Request, media_type: str) -> None:
-        """Raises TelemetryRefusedError for a request that is refused without reading its body."""
+        """Raises TelemetryRefusedError for a request that is refused without decoding its body."""
         self._check_key(request.headers.get(KEY_HEADER, ""))
         if request.path not in _PATHS:
             raise TelemetryRefusedError(404, f"unknown path: send to {', '.join(_PATHS)}")
