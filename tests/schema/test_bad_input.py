@@ -7,6 +7,7 @@ import pytest
 
 from setpoint.objects.errors import BadRequest
 from setpoint.schema.compile import compile_schema
+from setpoint.schema.formats.time_formats import is_duration
 from setpoint.schema.openapi import Schema
 from setpoint.schema.regex import matcher, pattern_error, quick_pattern
 from setpoint.schema.structural import MAX_DEPTH, validate_schema
@@ -142,3 +143,9 @@ def test_names_and_texts_of_a_schema_are_never_code(name: str) -> None:
     assert compiled.accept(tree) == ([], [])
     assert tree == {name: name, "l": [{name: name}]}
     assert [error.type.name for error in compiled.accept({name: name + "x"}).errors] == ["NOT_SUPPORTED"]
+
+
+@pytest.mark.parametrize(("number", "is_valid"), [("1", True), ("0" * 5_000 + "1", True), ("9" * 5_000, False)])
+def test_a_duration_of_thousands_of_digits_is_answered(number: str, is_valid: bool) -> None:
+    assert is_duration(f"{number} days") is is_valid
+    assert not is_duration(number)

@@ -8,7 +8,7 @@ import re
 
 from setpoint.objects.tree import Json, Object
 
-_LINE = re.compile(r"( *)((?:- )*)(.*)")
+_LINE = re.compile(r"( *+)((?:- )*+)(.*)")
 _PAIR = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?: ([^ ].*))?")
 # A word that is certainly a string: begins with a letter or as a path does, or contains a letter that no number, date
 # or time contains. A random token may begin with underscores and dashes.

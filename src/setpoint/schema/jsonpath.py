@@ -21,7 +21,8 @@ _Step: TypeAlias = Callable[[_Values], _Values]
 _TERMINATORS = frozenset(" \t\r\n.,[]$@{}")
 _DICT_KEY = re.compile(r"'([^']*)'\Z")
 _SLICE = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?\Z")
-_COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)\Z")
+# The lookahead refuses a line break once, and not once for each length of the operator.
+_COMPARISON = re.compile(r"([^!<>=]++)(?=.*+\Z)([!<>=]+)(.+)\Z")
 _NUMBER = re.compile(r"[+-]?[\d.]*")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|.)", re.DOTALL)
 _PLAIN_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}

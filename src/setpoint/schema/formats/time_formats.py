@@ -22,7 +22,8 @@ _NANOSECONDS = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_words = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
+# A match begins with all digits of a number: a long number without a unit is read once, not once for each digit.
+_words = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]+)")
 _UNITS = {"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"}
 _UNIT_PREFIXES = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
@@ -56,7 +57,8 @@ def is_duration(text: str) -> bool:
         return True
     known = False
     for number, unit in _words.findall(text):
-        if int(number) > 2**63 - 1:
+        digits = number.lstrip("0") or "0"
+        if len(digits) > 19 or int(digits) > 2**63 - 1:  # Python refuses to convert very long numbers
             return False
         unit = unit.lower()
         known = known or unit in _UNITS or unit.startswith(_UNIT_PREFIXES)

@@ -45,7 +45,7 @@ CONVERSIONS = Library()
 _overload = CONVERSIONS.overload
 
 _INT_TEXT = re.compile(r"[+-]?[0-9]{1,40}")
-_DOUBLE_TEXT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DOUBLE_TEXT = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SPECIAL_DOUBLE = re.compile(r"(?:[+-]?(?:inf|infinity)|nan)", re.IGNORECASE)
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))

@@ -22,7 +22,7 @@ _MANAGED_DISK = ("/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/
 _BLOB_DISK = ("https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd",)
 _QUOBYTE = "must be a host:port pair or multiple pairs separated by commas"
 _INITIATORS = {
-    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([a-zA-Z0-9]+(-[a-zA-Z0-9]+)*\.?)+(:[^,;*&$|\s]+)\Z"),
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.[a-zA-Z0-9]++(?:[-.][a-zA-Z0-9]++)*+\.?(:[^,;*&$|\s]+)\Z"),
     "eui": re.compile(r"eui.[a-fA-F0-9]{16}\Z"),
     "naa": re.compile(r"naa.[a-fA-F0-9]{32}\Z"),
 }
