@@ -7,13 +7,13 @@ from urllib.parse import SplitResult, urlsplit
 from setpoint.objects.field import FieldError, child, forbidden, index, invalid, not_supported, required
 from setpoint.objects.gotext import quote
 from setpoint.objects.names import dns1035_label, dns1123_subdomain
+from setpoint.objects.pem import is_certificate, pem_blocks
 from setpoint.schema.crd.definition import Conversion, ServiceReference, WebhookClientConfig
 
 REVIEW_VERSIONS = ("v1", "v1beta1")
 
 _URL_FORM = "; desired format: https://host[/path]"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
-_PEM_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
 
 
 def validate_conversion(
@@ -86,8 +86,9 @@ def ca_bundle_problem(bundle: str) -> str | None:
     A certificate is a DER sequence, which starts with a fixed byte; the TLS library validates the contents.
     """
     try:
-        bodies = _PEM_CERTIFICATE.findall(base64.b64decode(bundle, validate=True).decode("ascii", "replace"))
-        certificates = [base64.b64decode("".join(body.split()), validate=True) for body in bodies]
+        text = base64.b64decode(bundle, validate=True).decode("ascii", "replace")
+        bodies = ("".join(block.body.split()) for block in pem_blocks(text, is_certificate))
+        certificates = [base64.b64decode(body, validate=True) for body in bodies]
     except ValueError:
         certificates = []
     if not certificates:

@@ -19,6 +19,7 @@ from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
+from setpoint.objects.pem import pem_blocks
 from setpoint.objects.tree import Json, Object
 from setpoint.server.access.authentication.token_result import TokenError
 
@@ -32,7 +33,7 @@ _CURVES: Mapping[str, str] = {"secp256r1": "ES256", "secp384r1": "ES384", "secp5
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ALGORITHMS = frozenset((*_RSA, *_CURVES.values()))
 
-_PEM = re.compile(rb"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
+_is_label = re.compile("[A-Z ]+").fullmatch
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict).decode
 
@@ -80,7 +81,7 @@ def key_of(public: object, kid: str = "") -> Key:
 
 def read_keys(pem: bytes) -> list[Key]:
     """Returns the keys of a PEM file: public keys, private keys or certificates. Raises TokenError."""
-    blocks = [found.group() for found in _PEM.finditer(pem)]
+    blocks = [block.text.encode("latin-1") for block in pem_blocks(pem.decode("latin-1"), _is_label)]
     if not blocks:
         raise TokenError("not a key in PEM")
     return [key_of(_public(block)) for block in blocks]

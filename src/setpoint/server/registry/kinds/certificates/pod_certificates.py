@@ -8,10 +8,11 @@ from setpoint.objects.field import OMITTED, FieldError, invalid, not_supported, 
 from setpoint.objects.gotext import byte_length
 from setpoint.objects.metavalidation import MAX_ANNOTATIONS
 from setpoint.objects.names import dns1123_subdomain
+from setpoint.objects.pem import CERTIFICATE, pem_blocks
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy, struct_text
-from setpoint.server.registry.kinds.certificates.signing_request import PEM, validate_signer_name
+from setpoint.server.registry.kinds.certificates.signing_request import validate_signer_name
 from setpoint.server.registry.kinds.printers.cells import field, label_text, lookup, selectable
 from setpoint.server.registry.kinds.printers.columns import NAME
 from setpoint.server.registry.kinds.validation.conditions import validate_conditions
@@ -196,13 +197,13 @@ def _validate_issued(status: Object, spec: Object) -> list[FieldError]:
     chain = status.get("certificateChain") or ""
     if byte_length(chain) > _MAX_CHAIN:
         return [too_long(_CHAIN, _MAX_CHAIN)]
-    blocks = [*PEM.finditer(chain)]
+    blocks = [*pem_blocks(chain)]
     if not blocks:
         return [invalid(_CHAIN, chain, "issued certificate chain must contain at least one certificate")]
-    if blocks[0][1] != "CERTIFICATE":
+    if blocks[0].label != CERTIFICATE:
         return [invalid(_CHAIN, chain, "issued certificate chain must consist entirely of CERTIFICATE PEM blocks")]
     try:
-        leaf = x509.load_pem_x509_certificate(blocks[0][0].encode())
+        leaf = x509.load_pem_x509_certificate(blocks[0].text.encode())
     except (ValueError, TypeError):
         return [invalid(_CHAIN, chain, "leaf certificate does not parse as valid X.509")]
     request = _loaded(base64.b64decode(spec.get("stubPKCS10Request") or ""))

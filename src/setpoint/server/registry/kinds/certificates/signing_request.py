@@ -2,11 +2,9 @@
 
 import base64
 import binascii
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
 
 from setpoint.objects import conditions
 from setpoint.objects.duration import human_duration
@@ -22,6 +20,7 @@ from setpoint.objects.field import (
 )
 from setpoint.objects.gotext import quote
 from setpoint.objects.names import NameRule, dns1123_label, dns1123_subdomain, path_segment
+from setpoint.objects.pem import CERTIFICATE, pem_blocks
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, immutable
 from setpoint.server.registry.kinds.printers.cells import NONE, field, lookup, selectable
@@ -41,7 +40,6 @@ _FINAL = ("Approved", "Denied", "Failed")
 _DECISIONS = ("Approved", "Denied")
 _REQUESTER = ("username", "uid", "groups", "extra")
 _MAX_BUNDLE = 1 << 20
-PEM: Final = re.compile(r"-----BEGIN ([^-\n]+)-----\s*(.*?)-----END \1-----", re.DOTALL)
 _RESET: Mapping[str, Sequence[str]] = {
     "": ("spec", "status"),
     "status": ("spec", "status.conditions"),
@@ -232,11 +230,11 @@ def _request_problem(encoded: str) -> str:
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 
-    block = PEM.search(_text(encoded))
-    if block is None or block[1] != "CERTIFICATE REQUEST":
+    block = next(pem_blocks(_text(encoded)), None)
+    if block is None or block.label != "CERTIFICATE REQUEST":
         return "PEM block type must be CERTIFICATE REQUEST"
     try:
-        request = x509.load_pem_x509_csr(block[0].encode())
+        request = x509.load_pem_x509_csr(block.text.encode())
         valid = request.is_signature_valid
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return "asn1: structure error: malformed certificate request"
@@ -244,11 +242,11 @@ def _request_problem(encoded: str) -> str:
 
 
 def _certificate_problem(encoded: str) -> str:
-    blocks = list(PEM.finditer(_text(encoded)))
+    blocks = list(pem_blocks(_text(encoded)))
     for block in blocks:
-        if block[1] != "CERTIFICATE":
-            return f"only CERTIFICATE PEM blocks are allowed, found {quote(block[1])}"
-        if _parsed(block[0]) is None:
+        if block.label != CERTIFICATE:
+            return f"only CERTIFICATE PEM blocks are allowed, found {quote(block.label)}"
+        if _parsed(block.text) is None:
             return "x509: malformed certificate"
     return "" if blocks else "must contain at least one CERTIFICATE PEM block"
 
@@ -305,15 +303,15 @@ def _validate_bundle(bundle: str, path: str) -> list[FieldError]:
         return [too_long(path, _MAX_BUNDLE)]
     problems = []
     known: dict[str, list[int]] = {}
-    for position, block in enumerate(PEM.finditer(bundle)):
-        is_authority = _parsed(block[0]) if block[1] == "CERTIFICATE" else None
-        if block[1] != "CERTIFICATE":
-            problems.append(f"entry {position} has bad block type: {block[1]}")
+    for position, block in enumerate(pem_blocks(bundle)):
+        is_authority = _parsed(block.text) if block.label == CERTIFICATE else None
+        if block.label != CERTIFICATE:
+            problems.append(f"entry {position} has bad block type: {block.label}")
         elif is_authority is None:
             problems.append(f"entry {position} does not parse as X.509")
         elif not is_authority:
             problems.append(f"entry {position} does not have the CA bit set")
-        known.setdefault("".join(block[2].split()), []).append(position)
+        known.setdefault("".join(block.body.split()), []).append(position)
     if not problems and not known:
         problems.append("at least one trust anchor must be provided")
     if not problems:
