@@ -2,6 +2,8 @@
 
 limit_cpu(5)  # in the child: SIGXCPU ends it after five more seconds
 answer = in_child("tests.server.kinds.long_texts")  # in the test
+
+The child prints its place before each piece of work, so that the test can name the piece that was too slow.
 """
 
 import resource

@@ -100,6 +100,12 @@ class Context(StatusReporter[K_co]):
         self.record_write: Callable[[Write], None] = run.writes.append
         # The collected status; None if the reconcile has not used its status.
         self.reported: StatusReport | None = None
+        # The object that the reconcile read first: its generation is the one that the status may claim.
+        self._first: AnyObject | None = None
+        # The versions of the object after the own writes, by the version before.
+        self._own_writes: dict[str, str] = {}
+        # True once a status was written or dropped: the next one begins as the status in the cache.
+        self._begins_anew = False
         # The current state, for controllers built as state machines; included in log lines.
         self.state = ""
 
@@ -267,29 +273,39 @@ class Context(StatusReporter[K_co]):
     # Status and finalizers
 
     async def load_status(self, found: Any = None) -> Status:
-        """Loads `status` from the given object, or else from the cache. Raises NotFound if the object is deleted, and
-        TypeError for a class without a status."""
+        """Loads `status` from the object that the reconcile read first; `found` is that object, by default the one in
+        the cache. Raises NotFound if the object is deleted, and TypeError for a class without a status."""
         if self.reported is None:
             self._require_status()
             if found is None:
                 found = await self.client.get(self._primary, self.request.name, self.request.namespace)
-            self.reported = self.report_of(found)
+            self.reported = self._begin_report(found)
         return self.reported.view
 
     def status_report(self) -> StatusReport:
-        """Returns the collected status, which begins as the status in the cache. Raises LookupError for an object that
-        is not in the cache, and TypeError for a class without a status."""
+        """Returns the collected status, which begins as the status of the object that the reconcile read first. Raises
+        LookupError for an object that is not in the cache, and TypeError for a class without a status."""
         if self.reported is None:
             self._require_status()
-            found = self._controller.primary_object(self.request)
+            found = self._first if self.entry is None else self.entry.object
+            if found is None or self._begins_anew:
+                found = self._controller.primary_object(self.request)
             if found is None:
                 raise LookupError(f"{self.request} is deleted, or not in the cache yet: use `await ctx.load_status()`")
-            self.reported = self.report_of(found)
+            self.reported = self._begin_report(found)
         return self.reported
 
+    def _begin_report(self, found: AnyObject) -> StatusReport:
+        """Returns a report that begins with the status of the object that was read first: by default, of this one."""
+        if not self._begins_anew:
+            found = self._first = found if self._first is None else self._first
+        return self.report_of(found)
+
     def report_of(self, found: AnyObject) -> StatusReport:
-        """Returns a report that begins with the status of an object."""
-        return StatusReport(_reported(found), self.clock, _status_class(self._primary))
+        """Returns a report that begins with the status of an object, for the generation that was read first."""
+        generation = _generation(found if self._first is None else self._first)
+        model = _status_class(self._primary)
+        return StatusReport(_reported(found), self.clock, model, generation, self._own_writes)
 
     def _require_status(self) -> None:
         if not remedies.has_status(self._primary):
@@ -297,7 +313,7 @@ class Context(StatusReporter[K_co]):
 
     def discard_status(self) -> None:
         """Drops the collected status: no status is written, unless the status is used again."""
-        self.reported = None
+        self.reported, self._begins_anew = None, True
 
     async def finalize(self, finalizer: str, clean_up: Callable[[], Awaitable[None]]) -> bool:
         """Manages a finalizer, so that the object is deleted only after the cleanup.
@@ -333,10 +349,7 @@ class Context(StatusReporter[K_co]):
             if finalizers:
                 raise
             return
-        # The status is written on top of this change, without a conflict.
-        if self.reported is not None:
-            self.reported.update_version(found)
-        elif remedies.has_status(self._primary):
+        if remedies.has_status(self._primary):
             await self.load_status(found)
 
     # Called when the status is written.
@@ -355,6 +368,13 @@ class Context(StatusReporter[K_co]):
         return tree_of(await self.api.get(self._primary, self.request.name, self.request.namespace))
 
     # Called by the client.
+
+    def record_primary(self, found: AnyObject) -> None:
+        if self._first is None:
+            self._first = found
+
+    def record_own_write(self, before: str, after: str) -> None:
+        self._own_writes[before] = after
 
     def record_lookup(self, lookup: Lookup) -> None:
         if lookup not in self.lookups:
@@ -401,6 +421,10 @@ def _status_class(kind: KindRef) -> type[Model] | None:
         return None
     field = fields_of(kind.cls).by_wire.get("status")
     return field.shape.model if field is not None and field.shape is not None else None
+
+
+def _generation(obj: AnyObject) -> int:
+    return meta.generation(obj) if isinstance(obj, dict) else obj.metadata.generation or 0
 
 
 def _reported(obj: AnyObject) -> Object:

@@ -83,6 +83,9 @@ class Reader(RunRecorder, Protocol):
     def record_lookup(self, lookup: Lookup) -> None:
         """Records a lookup."""
 
+    def record_primary(self, found: Any) -> None:
+        """Records a read of the reconciled object."""
+
     def undeclared(self, kind: KindRef) -> None:
         """Reports the read of a kind that the controller has not declared."""
 
@@ -223,7 +226,7 @@ class ReconcileClient(RecordingClient):
         found = (informer.store.get(key) for informer in informers)
         entry = next((each for each in found if each is not None), None)
         self._reader.record_read(Read(ref.gvk, key, entry.meta.resource_version if entry is not None else ""))
-        return entry.object if entry is not None else None
+        return self._recorded(ref, key, entry.object) if entry is not None else None
 
     async def _cached(self, ref: KindRef, name: str, namespace: str, labels: LabelsArgument = None) -> Any:
         """Returns an object from the cache; None if only the server can answer. Raises NotFound."""
@@ -242,7 +245,7 @@ class ReconcileClient(RecordingClient):
         self._reader.record_read(Read(kind, key, _version_of(found)))
         if found is None:
             raise NotFound.of(await self._group_resource(ref), name)
-        return found
+        return self._recorded(ref, key, found)
 
     def _from_part(self, ref: KindRef, key: str) -> Any:
         """Returns an object from a cache of only a part of a kind; None if the object is not in that part."""
@@ -252,9 +255,15 @@ class ReconcileClient(RecordingClient):
                 if ref.gvk != self._primary or key != self._reader.request.object:
                     self._reader.record_lookup(Lookup(self._cluster, ref.gvk, key))
                 self._reader.record_read(Read(ref.gvk, key, entry.meta.resource_version))
-                return entry.object
+                return self._recorded(ref, key, entry.object)
         self._reader.undeclared(ref)
         return None
+
+    def _recorded(self, ref: KindRef, key: str, found: Any) -> Any:
+        """Records a read of the whole reconciled object, and returns the object."""
+        if ref.gvk == self._primary and key == self._reader.request.object and not ref.metadata_only:
+            self._reader.record_primary(found)
+        return found
 
     async def _get_live(self, ref: KindRef, name: str, namespace: str, key: str) -> Any:
         """Returns the object from the server. Later cache reads wait until the cache shows this version."""
@@ -265,7 +274,7 @@ class ReconcileClient(RecordingClient):
             raise
         await self._expect_versions(ref, [tree_of(found)])
         self._expectations.mark_certain(self._reader.request, ref.gvk, key)
-        return found
+        return self._recorded(ref, key, found)
 
     def current(self, kind: GroupVersionKind, plural: str, name: str, namespace: str) -> Object | None:
         """Returns an object from the cache without waiting, and records the lookup.

@@ -62,6 +62,9 @@ class RunRecorder(Protocol):
     record_access: Callable[[Access], None]
     record_write: Callable[[Write], None]
 
+    def record_own_write(self, before: str, after: str) -> None:
+        """Records a write of the reconciled object that did not touch its status, conditional on the version before."""
+
     def missing_right(self, kind: KindRef, resource: str, verb: str) -> str:
         """Returns the remedy for a request that the server forbids."""
 
@@ -165,14 +168,13 @@ class RecordingClient(Client):
             expectations.mark_certain(request, kind, key)
         if verb == "create":
             key = meta.key or key
-        if (
-            subresource == "status"
-            and kind == self._primary
-            and key == ObjectMetadata(request.name, request.namespace).key
-        ):
+        if kind == self._primary and key == ObjectMetadata(request.name, request.namespace).key:
             before = _version_in(body)
             if before and before != meta.resource_version:
-                expectations.record_report(kind, key, before, meta.resource_version)
+                if subresource == "status":
+                    expectations.record_report(kind, key, before, meta.resource_version)
+                else:
+                    self._recorder.record_own_write(before, meta.resource_version)
         self._recorder.record_write(Write(verb, kind, key, subresource, meta.resource_version))
 
 

@@ -7,17 +7,20 @@ The status of a class has the fields of that class as attributes; an untyped sta
 (`ctx.status["replicas"] = 3`). `observedGeneration` is set automatically if the kind has the field. The write is
 conditional on the version that was read, so that the controller recognizes its own status write and does not reconcile
 again. After a conflict, the changes are applied on top of the other client's version, condition by condition.
+
+The generation, the version and the former status are those of one object: the one that the reconcile read first. A
+status never claims to have observed a generation that came later.
 """
 
-from collections.abc import Collection, Iterator, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from setpoint.client.kinds import AnyObject, metadata_of
+from setpoint.client.kinds import AnyObject
 from setpoint.client.patches import Patch, merge
 from setpoint.controller.typed_fields import TypedFields, missing_field
 from setpoint.merge import mergepatch
-from setpoint.objects import conditions, meta
+from setpoint.objects import conditions
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Conflict
 from setpoint.objects.frozen import thaw
@@ -39,9 +42,20 @@ class Reporting(Protocol):
 class StatusReport:
     """The collected status of the object of a request, and its write."""
 
-    def __init__(self, obj: Object, clock: Clock, model: type[Model] | None = None) -> None:
+    def __init__(
+        self,
+        obj: Object,
+        clock: Clock,
+        model: type[Model] | None,
+        # The generation that was reconciled.
+        generation: int,
+        # The versions after writes of this reconcile that did not touch the status, by the version before.
+        own_writes: Mapping[str, str],
+    ) -> None:
         self._object = obj
         self._clock = clock
+        self._generation = generation
+        self._own_writes = own_writes
         # The class of the status; None for an untyped status.
         self.model = model
         self._before: Object = obj.get("status") or {}
@@ -82,20 +96,22 @@ class StatusReport:
             status=status,
             reason=reason,
             message=message,
-            observed_generation=self._object.get("metadata", {}).get("generation", 0),
+            observed_generation=self._generation,
         )
 
     def observe(self) -> None:
-        """Sets `observedGeneration` to the generation of the object as read."""
-        generation = self._object.get("metadata", {}).get("generation", 0)
-        if generation:
+        """Sets `observedGeneration` to the generation that was reconciled."""
+        if self._generation:
             self._observed = True
-            self.tree["observedGeneration"] = generation
+            self.tree["observedGeneration"] = self._generation
 
-    def update_version(self, obj: AnyObject) -> None:
-        """Records a newer version of the object after a write of this process that did not touch the status."""
-        version = meta.resource_version(metadata_of(obj))
-        self._object = {**self._object, "metadata": {**self._object.get("metadata", {}), "resourceVersion": version}}
+    @property
+    def _version(self) -> str:
+        """The version of the object after this reconcile's own writes."""
+        version: str = self._object.get("metadata", {}).get("resourceVersion", "")
+        while version in self._own_writes:
+            version = self._own_writes[version]
+        return version
 
     def record_transitions(self, recorder: Any, regarding: AnyObject, types: Collection[str], *, failed: bool) -> None:
         """Records an event for each of these conditions with a changed status.
@@ -118,7 +134,7 @@ class StatusReport:
         if not self.changed:
             return True
         change = mergepatch.diff(self._before, self._tree)
-        version = self._object.get("metadata", {}).get("resourceVersion", "")
+        version = self._version
         for attempt in range(ATTEMPTS):
             body = {"metadata": {"resourceVersion": version}, "status": change}
             try:
