@@ -62,7 +62,7 @@ from setpoint.controller.sync_context import SyncContext, call_in_thread, is_blo
 from setpoint.controller.threads import ThreadCall, ThreadPool
 from setpoint.controller.tracing import span_of
 from setpoint.controller.watch import Watch
-from setpoint.controller.watchdog import Watchdog, Watched
+from setpoint.controller.watchdog import Watchdog, Watched, where
 from setpoint.controller.witness import Witness
 from setpoint.objects import meta
 from setpoint.objects.clock import Clock, SystemClock, timeout
@@ -166,6 +166,8 @@ class Controller:
         self._watchdog = Watchdog(self.clock, options.timeout, self.line_in_thread)
         self._attached: dict[Source, Attached] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        # The cancelled workers, until they have ended.
+        self._ending: list[asyncio.Task[None]] = []
         # The workers that have a request, and wait because requests to the server go first.
         self._standing_by: set[asyncio.Task[Any]] = set()
         self._paused: asyncio.Event | None = None
@@ -242,17 +244,26 @@ class Controller:
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
         """Stops taking requests, waits for running reconciles, cancels the remaining ones and detaches all sources.
 
-        `graceful` limits the wait in seconds; None waits without limit.
+        `graceful` limits the wait in seconds; None waits without limit. If cancelled, ends the wait at once: running
+        reconciles are cancelled and awaited.
         """
         self.queue.shut_down()
         self.queue.clear()
         tasks, self._tasks = self._tasks, []
+        self._ending = [*self._ending, *tasks]
+        try:
+            await self._drain(graceful if tasks else 0)
+        finally:
+            await self._cancel(tasks)
+
+    async def _drain(self, graceful: float | None) -> None:
+        """Waits for running reconciles, at most for some seconds."""
         if self._standing_by:
             waiting = list(self._standing_by)
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
-        if tasks and self.queue.working() and graceful != 0:
+        if self.queue.working() and graceful != 0:
             try:
                 if graceful is None:
                     await self.queue.drained()
@@ -261,10 +272,14 @@ class Controller:
                         await self.queue.drained()
             except TimeoutError:
                 _log.warning("%s: cancelling reconciles that still run after %g s", self.name, graceful)
+
+    async def _cancel(self, tasks: "Sequence[asyncio.Task[None]]") -> None:
+        """Cancels the workers, waits for their ends, and detaches all sources."""
         self._blocking.begin_close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._ending = [task for task in self._ending if not task.done()]
         await self._blocking.close()
         await self._threads.close()
         attached, self._attached = list(self._attached.values()), {}
@@ -303,6 +318,10 @@ class Controller:
     def problems(self) -> list[str]:
         """The problems of the sources, one text each."""
         return [trouble for attached in self._attached.values() if (trouble := attached.problem)]
+
+    def unended(self) -> list[str]:
+        """Returns the positions of cancelled reconciles that still run."""
+        return [self.line_in_thread(task) or where(task) for task in self._ending if not task.done()]
 
     def stuck(self) -> list[Watched]:
         """Returns the reconciles that were cancelled after their timeout and still run."""

@@ -27,6 +27,8 @@ from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
 
 LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, JITTER = 15.0, 10.0, 2.0, 1.2
+# The seconds for the release of the lease at the end: without an answer, the lease expires by itself.
+RELEASE_SECONDS = 3.0
 LEASE = "coordination.k8s.io/v1/Lease"
 
 _log = logging.getLogger(__name__)
@@ -129,16 +131,19 @@ class Elector:
         if self._leading and now - self._renewed_at > patience:
             raise RuntimeError(f"the lease was not renewed for {now - self._renewed_at:.0f} s")
 
-    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, work: Callable[[], Awaitable[None]], stop: asyncio.Event | None = None) -> None:
         """Runs `work` whenever this replica leads. Returns when `work` returns, and raises its exception.
 
-        If the term ends first, `work` is cancelled and awaited, and the replica stands by again. The lease is renewed
-        until `work` has ended, and then released.
+        If the term ends first, `work` is cancelled and awaited, and the replica stands by again, unless `stop` is set:
+        then no further term begins. The lease is renewed until `work` has ended, and then released.
         """
         try:
             while True:
                 await self._acquire()
-                if await self._term(work):
+                if stop is not None and stop.is_set():  # set while the lease was acquired
+                    await self._release()
+                    return
+                if await self._term(work) or (stop is not None and stop.is_set()):
                     return
         finally:
             if self._leading:
@@ -175,6 +180,11 @@ class Elector:
         if not has_ended:
             _log.warning("%s stopped leading: could not renew the lease (%s)", self.identity, self._place)
         return has_ended
+
+    def abandon(self) -> None:
+        """Ends the term for work that does not end: its writes are refused, and the lease is left to expire."""
+        if self._leading:
+            self._end_term()
 
     def _end_term(self) -> None:
         self._leading = False
@@ -318,7 +328,7 @@ class Elector:
             return
         now = format_micro_time(self._clock.now())
         try:
-            async with timeout(self._clock, self.config.renew_seconds):
+            async with timeout(self._clock, min(self.config.renew_seconds, RELEASE_SECONDS)):
                 lease = await self._client.get(LEASE, self.config.name, self.namespace)
                 self._observe(lease)
                 if self.leader != self.identity:

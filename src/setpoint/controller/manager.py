@@ -9,7 +9,8 @@ The manager starts, each after the previous is ready: the page servers (so that 
 the webhooks (caches need conversion webhooks to read), the runnables of every replica, and, once this replica leads,
 the rest. The order of the shutdown is the reverse: reconciles get `graceful` seconds to finish, the lease is released,
 and pending events are written. If any part fails, the manager stops and raises the error. A lost lease is not a
-failure: the controllers stop, and the replica stands by.
+failure: the controllers stop, and the replica stands by. A shutdown that would take 10 seconds longer than `graceful`,
+because work ignores its cancellation, is given up with an error that names the work.
 """
 
 import asyncio
@@ -38,6 +39,7 @@ from setpoint.controller.page_server import Page, PageAuthorizer, PageServer
 from setpoint.controller.pages import metrics_page, reconciles_page
 from setpoint.controller.recorder import Events
 from setpoint.controller.runnable import Background, Group, Runnable
+from setpoint.controller.shutdown import Shutdown, ShutdownTimeout
 from setpoint.controller.tracing import Tracer, find_tracer, traced
 from setpoint.controller.witness import Witness
 from setpoint.objects.clock import Clock, SystemClock
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from setpoint.server.edge.tls import Certificates
 
 GRACEFUL_SECONDS = 30.0
+# The seconds for the last events.
+_FLUSH_SECONDS = 2.0
 # The environment variable that every pod has.
 _POD_VARIABLE = "KUBERNETES_SERVICE_HOST"
 
@@ -78,7 +82,8 @@ class Manager:
         health: str = "",
         # The webhook server, a `WebhookServer`.
         webhooks: Runnable | None = None,
-        # The seconds for reconciles to finish at the end: 0 does not wait, None waits without limit.
+        # The seconds for reconciles to finish at the end: 0 does not wait, None waits without limit. Work that ignores
+        # its cancellation is given up 10 seconds later, with an error.
         graceful: float | None = GRACEFUL_SECONDS,
         # The clients of other clusters, by name.
         clusters: Mapping[str, Client] | None = None,
@@ -209,7 +214,10 @@ class Manager:
     # Running
 
     async def run(self, stop: asyncio.Event | None = None) -> None:
-        """Runs until `stop` is set, the task is cancelled, or a part fails, and raises its error. Runs only once."""
+        """Runs until `stop` is set, the task is cancelled, or a part fails, and raises its error. Runs only once.
+
+        Raises ShutdownTimeout if work still runs 10 seconds after the `graceful` seconds.
+        """
         if self._has_run:
             raise RuntimeError("a manager can run only once: create another one")
         self._has_run = True
@@ -233,13 +241,11 @@ class Manager:
                 self._up.set()
                 await self._is_ended(stop)
         finally:
-            self._ending.set()
-            checking.cancel()
-            await self._stop(electing)
-            await asyncio.gather(checking, return_exceptions=True)
-            await self.events.flush()
-            if monitor is not None:
-                monitor.stop()
+            try:
+                await self._shut_down(electing, checking)
+            finally:
+                if monitor is not None:
+                    monitor.stop()
         if self._failure is not None:
             raise self._failure
 
@@ -293,7 +299,7 @@ class Manager:
 
     async def _elect(self, elector: Elector) -> None:
         try:
-            await elector.run(self._lead)
+            await elector.run(self._lead, self._ending)
         except Exception as error:
             self._fail(error)
 
@@ -318,20 +324,52 @@ class Manager:
                 if isinstance(member, _Run):
                     member.warm_up()
 
-    async def _stop(self, electing: "asyncio.Future[None] | None") -> None:
-        left = _Countdown(self)
-        await self._everywhere.stop(left.seconds)
+    async def _shut_down(self, electing: "asyncio.Future[None] | None", checking: "asyncio.Future[None]") -> None:
+        """Stops all parts, in time. Raises ShutdownTimeout for work that has not ended."""
+        shutdown, left = Shutdown(self.clock, self.graceful), list[str]()
+        if not await shutdown.work(self._stop_work(electing, shutdown)):
+            left += self._unended()
+            if self.elector is not None:
+                self.elector.abandon()
+        if not await shutdown.rest(self._stop_rest(checking, shutdown)):
+            left += self._unended()
+        if left:
+            raise ShutdownTimeout(
+                f"gave up the shutdown after {shutdown.seconds:.0f} s, {self.graceful:g} s of which were for running "
+                f"work to finish; still running: {'; '.join(dict.fromkeys(left))}"
+            ) from self._failure
+        shutdown.check()
+
+    def _unended(self) -> list[str]:
+        """Returns the names of the parts that do not end, with the positions of their work if known."""
+        found = []
+        for group in (self._everywhere, self._leading, self._webhook_group, self._servers):
+            for member in group.ending:
+                places = member.controller.unended() if isinstance(member, _Run) else []
+                found.append(f"{member.name} at {', '.join(places)}" if places else member.name)
+        return found or ["a request to the server"]
+
+    async def _stop_work(self, electing: "asyncio.Future[None] | None", shutdown: Shutdown) -> None:
+        """Stops the controllers and what runs beside them, and releases the lease."""
+        self._ending.set()
+        if electing is not None and self.elector is not None and not self.elector.is_leader:
+            electing.cancel()
+        await self._everywhere.stop(shutdown.grace)
         if electing is not None:
-            if self.elector is not None and not self.elector.is_leader:
-                electing.cancel()
             await asyncio.gather(electing, return_exceptions=True)
-        await self._leading.stop(left.seconds)
+        await self._leading.stop(shutdown.grace)
         for runs in self._controllers.values():
             await runs.stop(0)
+
+    async def _stop_rest(self, checking: "asyncio.Future[None]", shutdown: Shutdown) -> None:
+        """Closes the caches and the servers, and writes the last events."""
+        checking.cancel()
         for cache in (*self.clusters.values(), self.cache):
             await cache.close()
-        await self._webhook_group.stop(left.seconds)
-        await self._servers.stop(left.seconds)
+        await self._webhook_group.stop(shutdown.grace)
+        await self._servers.stop(shutdown.grace)
+        await asyncio.gather(checking, return_exceptions=True)
+        await self.events.flush(_FLUSH_SECONDS)
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is None:
@@ -453,12 +491,17 @@ class _Run:
         await self.controller.wait()
 
     async def stop(self, graceful: float | None) -> None:
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.gather(self._warming, return_exceptions=True)
-            self._warming = None
+        warming, self._warming = self._warming, None
         self._begun = self._ready = False
-        await self.controller.stop(graceful)
+        try:
+            if warming is not None:
+                warming.cancel()
+                await asyncio.gather(warming, return_exceptions=True)
+        except asyncio.CancelledError:
+            graceful = 0
+            raise
+        finally:
+            await self.controller.stop(graceful)
 
 
 class _Pages:
@@ -476,15 +519,3 @@ class _Pages:
 
     async def stop(self, graceful: float | None) -> None:
         await self.server.stop(graceful)
-
-
-class _Countdown:
-    """The remaining time of the shutdown."""
-
-    def __init__(self, manager: Manager) -> None:
-        self._clock = manager.clock
-        self._until = None if manager.graceful is None else manager.clock.monotonic() + manager.graceful
-
-    @property
-    def seconds(self) -> float | None:
-        return None if self._until is None else max(self._until - self._clock.monotonic(), 0.0)

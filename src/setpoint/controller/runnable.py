@@ -29,7 +29,8 @@ class Runnable(Protocol):
         """Waits until the component ends by itself, and raises its error. Cancelling does not stop the component."""
 
     async def stop(self, graceful: float | None) -> None:
-        """Stops the component: waits the given seconds (None: without limit) for running work, then cancels."""
+        """Stops the component: waits the given seconds (None: without limit) for running work, then cancels. If
+        cancelled itself, ends the wait at once."""
 
 
 class Background:
@@ -73,6 +74,8 @@ class Group:
         # The tasks that start and then watch the running members.
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._ready: dict[str, asyncio.Event] = {}
+        # The members that are being stopped.
+        self.ending: list[Runnable] = []
         self.is_running = False
 
     def add(self, runnable: Runnable) -> None:
@@ -95,7 +98,7 @@ class Group:
             await ready.wait()
 
     async def stop(self, graceful: float | None) -> None:
-        """Stops all members concurrently, and returns when they have ended."""
+        """Stops all members concurrently, and returns when they have ended. If cancelled, ends the waits of all."""
         self.is_running = False
         await asyncio.gather(*(self._end(member, graceful) for member in list(self.members)))
 
@@ -124,9 +127,18 @@ class Group:
         self._ready.pop(member.name, None)
         if watching is None:
             return
+        cancelled: asyncio.CancelledError | None = None
+        self.ending.append(member)
         watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
+        try:
+            await asyncio.gather(watching, return_exceptions=True)
+        except asyncio.CancelledError as error:
+            cancelled, graceful = error, 0
         try:
             await member.stop(graceful)
         except Exception:
             _log.exception("%s failed while stopping", member.name)
+        finally:
+            self.ending.remove(member)
+        if cancelled is not None:
+            raise cancelled

@@ -44,14 +44,12 @@ def run(modules: tuple[str, ...], kubeconfig: str, context: str, **how: Any) -> 
     \b
       setpoint controllers run controllers/shop.py --leader-election shop --health :8081
     """
-    import asyncio
-
-    from setpoint.client.loop import loop_factory
+    from setpoint.controller.program import run_program
 
     loaded = load_modules(modules)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    with explained(), asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_run(loaded, kubeconfig, context, how.pop("webhook_name") or operator_name(modules), **how))
+    with explained():
+        run_program(_run(loaded, kubeconfig, context, how.pop("webhook_name") or operator_name(modules), **how))
 
 
 async def _run(
@@ -85,7 +83,7 @@ async def _run(
         except ValueError as error:
             raise Failure(str(error)) from None
         gc.freeze()  # excludes loaded modules from garbage collection
-        await run_until_signal(manager)
+        await run_until_signal(manager, ends_process=True)
 
 
 def _webhooks(

@@ -311,16 +311,18 @@ class DaemonController(Controller):
             if daemons:
                 await asyncio.wait([each.task for each in daemons])
         except asyncio.CancelledError:
+            graceful = 0
             for daemon in daemons:
                 daemon.task.cancel()
+            await asyncio.wait([each.task for each in daemons])
             raise
         finally:
             endings = [each.ending for each in daemons if each.ending is not None]
             for ending in endings:
                 ending.cancel()
             await asyncio.gather(*endings, return_exceptions=True)
-        await self._daemon_threads.close()
-        await super().stop(graceful)
+            await self._daemon_threads.close()
+            await super().stop(graceful)
 
     def stuck(self) -> list[Watched]:
         """Returns the daemons, and the supervising reconciles, that were cancelled some time ago and still run."""

@@ -290,9 +290,11 @@ class Chain(Controller, Registrar[Obj]):
             handler.start()
 
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
-        await super().stop(graceful)
-        for handler in self.order:
-            await handler.stop()
+        try:
+            await super().stop(graceful)
+        finally:
+            for handler in self.order:
+                await handler.stop()
 
     def stuck(self) -> list[Watched]:
         return [found for handler in self.order for found in handler.stuck()]

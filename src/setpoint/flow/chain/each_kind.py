@@ -124,10 +124,12 @@ class EachKind(Controller):
         self.refresh()  # there may be no definition to trigger this
 
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
-        await super().stop(graceful)
-        if self not in self._manager.controllers:  # removed from the manager: stop the controllers of all kinds, too
-            for running in list(self._running.values()):
-                await self._end(running)
+        try:
+            await super().stop(graceful)
+        finally:
+            if self not in self._manager.controllers:  # removed from the manager: stop the controllers of all kinds
+                for running in list(self._running.values()):
+                    await self._end(running)
 
     async def _refresh(self, ctx: Context, request: Request) -> Result | None:
         """Starts and stops controllers. A failure for one kind does not affect the others."""
