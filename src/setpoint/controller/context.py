@@ -1,6 +1,7 @@
 """The context of a reconcile: its client, logger, clock and triggers."""
 
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast, overload
@@ -100,8 +101,9 @@ class Context(StatusReporter[K_co]):
         self.record_write: Callable[[Write], None] = run.writes.append
         # The collected status; None if the reconcile has not used its status.
         self.reported: StatusReport | None = None
-        # The object that the reconcile read first: its generation is the one that the status may claim.
-        self._first: AnyObject | None = None
+        # The object as read: the status may claim the generation of the first one.
+        self.seen: list[AnyObject] | deque[AnyObject] = []
+        self.record_primary: Callable[[AnyObject], None] = self.seen.append
         # The versions of the object after the own writes, by the version before.
         self._own_writes: dict[str, str] = {}
         # True once a status was written or dropped: the next one begins as the status in the cache.
@@ -287,8 +289,8 @@ class Context(StatusReporter[K_co]):
         LookupError for an object that is not in the cache, and TypeError for a class without a status."""
         if self.reported is None:
             self._require_status()
-            found = self._first if self.entry is None else self.entry.object
-            if found is None or self._begins_anew:
+            found = None if self.entry is None or self._begins_anew else self.entry.object
+            if found is None:
                 found = self._controller.primary_object(self.request)
             if found is None:
                 raise LookupError(f"{self.request} is deleted, or not in the cache yet: use `await ctx.load_status()`")
@@ -297,13 +299,13 @@ class Context(StatusReporter[K_co]):
 
     def _begin_report(self, found: AnyObject) -> StatusReport:
         """Returns a report that begins with the status of the object that was read first: by default, of this one."""
-        if not self._begins_anew:
-            found = self._first = found if self._first is None else self._first
-        return self.report_of(found)
+        if not self.seen and not self._begins_anew:
+            self.seen.append(found)
+        return self.report_of(found if self._begins_anew else self.seen[0])
 
     def report_of(self, found: AnyObject) -> StatusReport:
         """Returns a report that begins with the status of an object, for the generation that was read first."""
-        generation = _generation(found if self._first is None else self._first)
+        generation = _generation(self.seen[0] if self.seen else found)
         model = _status_class(self._primary)
         return StatusReport(_reported(found), self.clock, model, generation, self._own_writes)
 
@@ -369,10 +371,6 @@ class Context(StatusReporter[K_co]):
 
     # Called by the client.
 
-    def record_primary(self, found: AnyObject) -> None:
-        if self._first is None:
-            self._first = found
-
     def record_own_write(self, before: str, after: str) -> None:
         self._own_writes[before] = after
 
@@ -424,7 +422,7 @@ def _status_class(kind: KindRef) -> type[Model] | None:
 
 
 def _generation(obj: AnyObject) -> int:
-    return meta.generation(obj) if isinstance(obj, dict) else obj.metadata.generation or 0
+    return obj.get("metadata", {}).get("generation", 0) if isinstance(obj, dict) else obj.metadata.generation or 0
 
 
 def _reported(obj: AnyObject) -> Object:

@@ -7,7 +7,7 @@ not trigger the request: declare such kinds with `reads=[...]` if they should.
 Objects from the cache are shared and read-only: use `obj.edit()` or `thaw(tree)` for a mutable copy.
 """
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol, Unpack, cast, overload
 
 from setpoint.cache.cache import Cache, NotCached
@@ -80,11 +80,11 @@ def _put_last(known: dict[Any, Any], key: object, value: object) -> None:
 class Reader(RunRecorder, Protocol):
     """The reconcile, as seen by its client."""
 
+    # Records a read of the whole reconciled object.
+    record_primary: Callable[[Any], None]
+
     def record_lookup(self, lookup: Lookup) -> None:
         """Records a lookup."""
-
-    def record_primary(self, found: Any) -> None:
-        """Records a read of the reconciled object."""
 
     def undeclared(self, kind: KindRef) -> None:
         """Reports the read of a kind that the controller has not declared."""
@@ -237,7 +237,8 @@ class ReconcileClient(RecordingClient):
         informer = self._full_informer(ref, namespace, labels)
         if informer is None:
             return self._from_part(ref, key)
-        if kind != self._primary or name != request.name or namespace != request.namespace:
+        is_own = kind == self._primary and name == request.name and namespace == request.namespace
+        if not is_own:
             self._reader.record_lookup(Lookup(self._cluster, kind, key))
         if self._expectations.uncertain and self._expectations.is_uncertain(request, kind, key):
             return await self._get_live(ref, name, namespace, key)
@@ -245,7 +246,9 @@ class ReconcileClient(RecordingClient):
         self._reader.record_read(Read(kind, key, _version_of(found)))
         if found is None:
             raise NotFound.of(await self._group_resource(ref), name)
-        return self._recorded(ref, key, found)
+        if is_own and not ref.metadata_only:
+            self._reader.record_primary(found)
+        return found
 
     def _from_part(self, ref: KindRef, key: str) -> Any:
         """Returns an object from a cache of only a part of a kind; None if the object is not in that part."""
@@ -261,7 +264,7 @@ class ReconcileClient(RecordingClient):
 
     def _recorded(self, ref: KindRef, key: str, found: Any) -> Any:
         """Records a read of the whole reconciled object, and returns the object."""
-        if ref.gvk == self._primary and key == self._reader.request.object and not ref.metadata_only:
+        if ref.gvk == self._primary and not ref.metadata_only and key == self._reader.request.object:
             self._reader.record_primary(found)
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from setpoint.cache.entry import CachedObject, number
-from setpoint.client.kinds import AnyObject, tree_of
+from setpoint.client.kinds import tree_of
 from setpoint.client.patches import Patch
 from setpoint.controller.context import Context, ContextHost
 from setpoint.controller.read_tracker import Lookup
@@ -53,8 +53,11 @@ class DaemonContext(Context[K_co]):
         self.record_read, self.record_write = self._reads.append, self._writes.append
         # The answer to the last write of the status, which the cache may not show yet.
         self._written: Object | None = None
-        # A daemon runs for long: its status begins as the one in the cache, whatever it has read before.
+        # A daemon runs for long: its status begins as the one in the cache, and may claim the generation that the
+        # daemon has read last.
         self._begins_anew = True
+        self.seen = deque(maxlen=1)
+        self.record_primary = self.seen.append
 
     @property
     def stopped(self) -> bool:
@@ -116,11 +119,6 @@ class DaemonContext(Context[K_co]):
         return self._controller.entry_of(self.request)
 
     # Records
-
-    def record_primary(self, found: AnyObject) -> None:
-        """Records a read: the status may claim the generation that was read last before the status was begun."""
-        if self.reported is None:
-            self._first = found
 
     def record_lookup(self, lookup: Lookup) -> None:
         """Does not record the lookup: changes of other objects do not call a daemon."""
