@@ -11,7 +11,7 @@ import pytest
 from tests.ports import free_ports
 from tests.workload.app import GROUP, PYTHON, App, app, gone
 
-from setpoint.objects.errors import BadRequest, NotFound
+from setpoint.objects.errors import APIError, BadRequest, NotFound
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 from setpoint.workload.process.identity import stat
@@ -104,6 +104,21 @@ async def test_a_child_that_does_not_end_is_killed_and_reported_meanwhile(tmp_pa
         assert found["status"]["state"] == "Stopping"
         await running(world, "web")
         assert not is_running(child_of(tmp_path))
+
+
+async def test_the_exit_is_reported_with_the_state_that_follows(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        spec = {**leaving(tmp_path), "restartPolicy": "Always", "stopTimeout": "1s", "stopSignal": "SIGWINCH"}
+        await world.make("Executable", "web", spec)
+        found = await world.ready("Executable", "web", "False", "EndingChildren")
+        seen = set()
+        for revision in range(1, int(found["metadata"]["resourceVersion"]) + 1):
+            with suppress(APIError):
+                earlier = await world.client.get(f"{GROUP}/Executable", "web", at=revision)
+                status = earlier.get("status") or {}
+                seen.add((status.get("state"), status.get("exitCode"), "finishTimestamp" in status))
+        assert {("Running", None, False), ("Stopping", 1, True)} <= seen
+        assert ("Running", 1, True) not in seen
 
 
 async def test_a_retry_of_a_task_starts_after_the_children_of_the_last_attempt(tmp_path: Path) -> None:

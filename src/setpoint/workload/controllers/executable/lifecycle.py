@@ -74,15 +74,19 @@ class Execution(WorkloadState):
         return "Caution"
 
     def status(self) -> ExecutableStatus:
-        """Returns the status of the object, without its conditions."""
-        run = self.run
+        """Returns the status of the object, without its conditions.
+
+        The exit is reported together with the state that follows: a process with children may have ended some time
+        before.
+        """
+        run, has_exit = self.run, self.state != "Running"
         return ExecutableStatus(
             execution_id=run.id if run is not None else "",
             pid=run.pid if run is not None else None,
             state=self.state,
             startup_timestamp=moment(self.started_at),
-            finish_timestamp=moment(self.finished_at),
-            exit_code=self.exit_code,
+            finish_timestamp=moment(self.finished_at) if has_exit else None,
+            exit_code=self.exit_code if has_exit else None,
             std_out_file=self.files[0],
             std_err_file=self.files[1],
             terminal_socket_path=self.terminal,
