@@ -35,7 +35,7 @@ class Shutdown:
 
     @property
     def seconds(self) -> float:
-        """The seconds since the begin."""
+        """The seconds since the beginning."""
         return self._clock.monotonic() - self._began
 
     @property
