@@ -25,7 +25,7 @@ from tests.cpu_limit import limit_cpu
 
 # A linear pattern needs some milliseconds for the long texts, a quadratic one minutes.
 SECONDS = 3
-_SHORT, _LONG, _SLOWEST = 300, 200_000, 10
+_SHORT, _LONG, _SLOWEST = 1_000, 200_000, 10
 _REPEATED = frozenset(("finditer", "findall", "sub", "subn", "split"))
 _METHODS = _REPEATED | {"search", "match", "fullmatch"}
 _ENDS = ("", "!", "\n\x00")
@@ -208,7 +208,12 @@ def pump(found: Found) -> None:
         for method in sorted(found.methods or {"match"})
         for parts in texts_for(source)
     ]
-    for _, method, parts in sorted(times, reverse=True)[:_SLOWEST]:
+    # A busy machine slows down some of them by chance: the slowest are measured again.
+    slowest = sorted(times, reverse=True)[: 5 * _SLOWEST]
+    again = [
+        (min(first, seconds(method, *parts, min(_SHORT, longest))), method, parts) for first, method, parts in slowest
+    ]
+    for _, method, parts in sorted(again, reverse=True)[:_SLOWEST]:
         seconds(method, *parts, longest)
 
 

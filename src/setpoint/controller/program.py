@@ -1,7 +1,7 @@
 """The program of an operator: runs controllers in this process until a signal ends it.
 
-After a signal the program ends within `graceful` and 10 more seconds: a program that hangs is ended by a watchdog outside
-of the interpreter, which prints where each thread is. The event loop has to turn once for the signal to be seen.
+After a signal the program ends within `graceful` and 10 more seconds: a program that hangs is ended by a watchdog
+outside of the interpreter, which prints where each thread is. The event loop has to turn once to see the signal.
 """
 
 import asyncio
