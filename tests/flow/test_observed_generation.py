@@ -220,3 +220,27 @@ async def test_a_daemon_claims_the_generation_that_it_read_last(world: testing.W
         check(found)
     assert found.status is not None
     assert found.status.number == 4
+
+
+@pytest.mark.world(crds=[Thing], objects=[thing()])
+async def test_a_daemon_keeps_no_record_of_its_former_writes(world: testing.World) -> None:
+    kept: list[int] = []
+
+    @daemon(Thing)
+    async def patrol(ctx: DaemonContext[Thing], request: Request) -> None:
+        for turn in range(6):
+            found: Thing | None = await ctx.object()
+            if found is None:
+                return
+            if turn % 2:
+                ctx.status.number = turn
+            edited = found.edit()
+            edited.metadata.labels["turn"] = str(turn)
+            await ctx.client.update(edited)
+            kept.append(len(ctx.own_writes))
+            await ctx.save_status()
+            await pause(ctx)
+
+    await world.run(patrol)
+    await world.advance(8)
+    assert kept == [0, 1, 0, 1, 0, 1]

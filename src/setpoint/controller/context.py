@@ -105,7 +105,7 @@ class Context(StatusReporter[K_co]):
         self.seen: list[AnyObject] | deque[AnyObject] = []
         self.record_primary: Callable[[AnyObject], None] = self.seen.append
         # The versions of the object after the own writes, by the version before.
-        self._own_writes: dict[str, str] = {}
+        self.own_writes: dict[str, str] = {}
         # True once a status was written or dropped: the next one begins as the status in the cache.
         self._begins_anew = False
         # The current state, for controllers built as state machines; included in log lines.
@@ -307,7 +307,7 @@ class Context(StatusReporter[K_co]):
         """Returns a report that begins with the status of an object, for the generation that was read first."""
         generation = _generation(self.seen[0] if self.seen else found)
         model = _status_class(self._primary)
-        return StatusReport(_reported(found), self.clock, model, generation, self._own_writes)
+        return StatusReport(_reported(found), self.clock, model, generation, self.own_writes)
 
     def _require_status(self) -> None:
         if not remedies.has_status(self._primary):
@@ -372,7 +372,7 @@ class Context(StatusReporter[K_co]):
     # Called by the client.
 
     def record_own_write(self, before: str, after: str) -> None:
-        self._own_writes[before] = after
+        self.own_writes[before] = after
 
     def record_lookup(self, lookup: Lookup) -> None:
         if lookup not in self.lookups:

@@ -102,6 +102,7 @@ class DaemonContext(Context[K_co]):
         `observedGeneration`, which belongs to the reconciler of the kind."""
         report = self.reported
         self.discard_status()
+        self.own_writes = {}  # the report keeps those that it needs
         if report is None:
             return
         try:
@@ -119,6 +120,11 @@ class DaemonContext(Context[K_co]):
         return self._controller.entry_of(self.request)
 
     # Records
+
+    def record_own_write(self, before: str, after: str) -> None:
+        """Records a write if a status has begun: a daemon may write for months."""
+        if self.reported is not None:
+            super().record_own_write(before, after)
 
     def record_lookup(self, lookup: Lookup) -> None:
         """Does not record the lookup: changes of other objects do not call a daemon."""
