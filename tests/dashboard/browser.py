@@ -118,6 +118,9 @@ class Page:
         self.errors: list[str] = []
         # Set when the time of `advance` has passed.
         self.expired = asyncio.Event()
+        # The number of requests that `lose` still ends, and the tasks that decide about them.
+        self._losses = 0
+        self._decisions: set[asyncio.Task[None]] = set()
 
     def take(self, method: str, parameters: dict[str, Any]) -> None:
         if method == "Network.requestWillBeSent":
@@ -126,6 +129,10 @@ class Page:
             self.requests.append(f"WebSocket {parameters['url']}")
         elif method == "Emulation.virtualTimeBudgetExpired":
             self.expired.set()
+        elif method == "Fetch.requestPaused":
+            decision = asyncio.create_task(self._decide(parameters["requestId"]))
+            self._decisions.add(decision)
+            decision.add_done_callback(self._decisions.discard)
         elif method == "Runtime.exceptionThrown":
             details = parameters["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
@@ -134,6 +141,18 @@ class Page:
 
     async def send(self, method: str, **parameters: Any) -> Any:
         return await self._browser.send(method, self._session, **parameters)
+
+    async def lose(self, pattern: str, count: int) -> None:
+        """Ends the next requests for a pattern of URLs, as a browser does when a network interface appears."""
+        self._losses = count
+        await self.send("Fetch.enable", patterns=[{"urlPattern": pattern}])
+
+    async def _decide(self, request: str) -> None:
+        if self._losses > 0:
+            self._losses -= 1
+            await self.send("Fetch.failRequest", requestId=request, errorReason="Aborted")
+        else:
+            await self.send("Fetch.continueRequest", requestId=request)
 
     async def resize(self, width: int, height: int = 900) -> None:
         await self.send(

@@ -60,6 +60,51 @@ async def test_the_page_makes_no_request_to_other_hosts_and_keeps_its_policy(ser
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("file", ["main.js", "shell.js", "vendor/signals-core.js", "styles.css"])
+async def test_page_reloads_after_a_lost_file(served: ServedPage, file: str) -> None:
+    page = await served.browser.page()
+    await page.lose(f"*/assets/{file}", 2)
+    await page.open(served.url)
+    await page.wait_text("setpoint dashboard")
+    assert "Loading" not in await text(page, "body")
+    assert await page.run("sessionStorage.getItem('setpoint-reloads')") is None
+    assert page.errors == []
+    # The browser itself may ask for a file twice, so that two losses can belong to one load of the page.
+    assert len([each for each in page.requests if each == f"GET {served.url}"]) in (2, 3)
+
+
+@pytest.mark.slow
+async def test_page_without_a_file_names_the_remedy_after_five_reloads(served: ServedPage) -> None:
+    page = await served.browser.page()
+    await page.lose("*/assets/shell.js", 100)
+    await page.open(served.url)
+    await page.wait_text("Check that the server runs, then reload this page.")
+    assert len([each for each in page.requests if each == f"GET {served.url}"]) == 6
+
+
+@pytest.mark.slow
+async def test_lost_reads_are_sent_again(served: ServedPage) -> None:
+    await served.config_map("settings", color="red")
+    page = await served.open()
+    await page.lose("*/api/v1/*", 2)
+    await page.run("location.hash = '#/object/configmaps/default/settings'")
+    await page.wait_text("color: red")
+    assert await text(page, ".connection") == "Connected"
+
+
+@pytest.mark.slow
+async def test_table_continues_after_lost_watches(served: ServedPage) -> None:
+    await served.config_map("settings")
+    page = await served.open()
+    await page.lose("*watch=true*", 4)
+    await page.run("location.hash = '#/objects/configmaps'")
+    await page.wait_text("settings")
+    await served.config_map("later")
+    await page.wait_text("later")
+    assert await text(page, ".connection") == "Connected"
+
+
+@pytest.mark.slow
 async def test_pages_open_by_keys_and_the_heading_has_the_focus(served: ServedPage) -> None:
     page = await served.open()
     await page.press("g")

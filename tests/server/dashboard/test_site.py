@@ -95,13 +95,22 @@ async def test_the_files_need_no_login_and_carry_the_policy(dashboard: Dashboard
     answer = await dashboard.get("/dashboard/")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     policy = answer.headers["content-security-policy"]
-    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert policy.startswith("default-src 'none'; style-src 'self';")
+    assert policy.endswith("; script-src 'self'")
     assert "frame-ancestors 'none'" in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
     asset = await dashboard.get("/dashboard/assets/vendor/a.js")
     assert (asset.body, asset.headers["content-type"]) == (b"export {}", "text/javascript; charset=utf-8")
     assert (await dashboard.get("/dashboard")).headers["location"] == "/dashboard/"
+
+
+async def test_policy_of_a_page_permits_the_scripts_inside_by_their_hashes(dashboard: Dashboard) -> None:
+    (dashboard.files / "index.html").write_text("<script src='a.js'></script><script>start()</script>")
+    policy = (await dashboard.get("/dashboard/")).headers["content-security-policy"]
+    assert policy.endswith("; script-src 'self' 'sha256-DIm7WJS6ZKDYe5qFLPy+h4JFI9Bol5QmYC57mt3Fb00='")
+    asset = await dashboard.get("/dashboard/assets/vendor/a.js")
+    assert asset.headers["content-security-policy"].endswith("; script-src 'self'")
 
 
 async def test_files_are_compressed_and_sent_once(dashboard: Dashboard) -> None:

@@ -6,6 +6,11 @@ import { selected } from "./time.js";
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 // Larger answers would block the page while they are parsed.
 const PAGE = 250;
+// The pauses after which a read that did not reach the server is sent again: a browser ends all requests when the
+// machine gets a network interface.
+const PAUSES = [100, 500];
+/** The reason of a request that did not reach the server. */
+export const UNREACHABLE = "Unreachable";
 
 /** An error of the server, with its Status. */
 export class StatusError extends Error {
@@ -43,17 +48,29 @@ export async function send(path, { method = "GET", query = {}, body, type = "app
   const time = method === "GET" ? (at ?? selected.peek()) : "live";
   const url = withQuery(path, time === "live" ? query : { ...query, at: time });
   const payload = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-  let response;
-  try {
-    response = await fetch(url, { method, headers, body: payload, signal, credentials: "same-origin", cache: "no-store" });
-  } catch (error) {
-    if (error.name !== "AbortError") failed(error.message);
-    throw error.name === "AbortError" ? error : new StatusError({ reason: "Unreachable", message: "the server cannot be reached" });
-  }
-  reached();
+  const request = { method, headers, body: payload, signal, credentials: "same-origin", cache: "no-store" };
+  const response = await reachServer(url, request, method === "GET" ? PAUSES : []);
   if (response.ok) return response;
   throw await errorOf(response);
 }
+
+/** Sends a request, and again after each of the pauses if the server was not reached. */
+async function reachServer(url, request, pauses) {
+  for (const milliseconds of [...pauses, 0]) {
+    try {
+      const response = await fetch(url, request);
+      reached();
+      return response;
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      failed(error.message);
+    }
+    if (milliseconds) await new Promise((resolve) => setTimeout(resolve, milliseconds));
+  }
+  throw unreachable();
+}
+
+const unreachable = () => new StatusError({ reason: UNREACHABLE, message: "the server cannot be reached" });
 
 /** @param {Response} response */
 async function errorOf(response) {
@@ -69,7 +86,13 @@ async function errorOf(response) {
 
 /** Returns the decoded answer of a read. */
 export async function get(path, options = {}) {
-  return (await send(path, options)).json();
+  const response = await send(path, options);
+  try {
+    return await response.json();
+  } catch (error) {
+    // The connection ended in the middle of the answer.
+    throw error instanceof TypeError ? unreachable() : error;
+  }
 }
 
 export async function create(path, body, options = {}) {

@@ -1,66 +1,28 @@
 /** A list of objects that follows its changes, or shows the selected moment of the past. */
-import { StatusError, get, pages } from "./api.js";
+import { UNREACHABLE, get, pages } from "./api.js";
 import { setWaiting } from "./connection.js";
+import { LiveRead } from "./live_read.js";
 import { readLines } from "./stream.js";
 import { selected } from "./time.js";
 import { signal, useEffect, useMemo } from "./view.js";
 
-// Changes are shown together, so that a storm of changes does not render once for each.
 const BATCH_MILLISECONDS = 60;
-const FIRST_DELAY = 500;
-const LONGEST_DELAY = 10_000;
-const NOT_REPAIRED_BY_WAITING = new Set([400, 401, 403, 404, 405, 422]);
+const RETRY_MILLISECONDS = 2000;
 
-export class Collection {
+export class Collection extends LiveRead {
   /**
    * @param {string} path of the list
    * @param {{query?: object, at?: string, watch?: boolean}} [options]
    */
   constructor(path, { query = {}, at = "live", watch = true } = {}) {
+    super({ isFollowed: watch && at === "live", batch: BATCH_MILLISECONDS });
     this.path = path;
     this.query = query;
     this.at = at;
-    this.isWatched = watch && at === "live";
     /** The objects by uid. The map is changed in place; `version` changes with it. */
     this.items = new Map();
-    this.version = signal(0);
-    /** "loading", "ready" or "failed". */
-    this.state = signal("loading");
-    /** @type {import("./view.js").Signal<StatusError | null>} */
-    this.error = signal(null);
     this.revision = "";
-    this.abort = new AbortController();
-    this.timer = 0;
     this.run();
-  }
-
-  close() {
-    this.abort.abort();
-    clearTimeout(this.timer);
-    setWaiting(this, false);
-  }
-
-  async run() {
-    let delay = FIRST_DELAY;
-    while (!this.abort.signal.aborted) {
-      try {
-        await this.list();
-        delay = FIRST_DELAY;
-        if (!this.isWatched) return;
-        await this.follow();
-      } catch (error) {
-        if (this.abort.signal.aborted) return;
-        this.error.value = error instanceof StatusError ? error : new StatusError({ message: String(error.message ?? error) });
-        if (this.state.peek() === "loading") this.state.value = "failed";
-        if (NOT_REPAIRED_BY_WAITING.has(error.code)) {
-          this.state.value = "failed";
-          return;
-        }
-        setWaiting(this, true);
-        await this.pause(delay);
-        delay = Math.min(delay * 2, LONGEST_DELAY);
-      }
-    }
   }
 
   /** Reads the whole list, page by page. */
@@ -76,22 +38,16 @@ export class Collection {
       }
     }
     this.items = found;
-    this.error.value = null;
-    this.state.value = "ready";
-    setWaiting(this, false);
-    this.changed();
   }
 
   /** Follows the changes until the list must be read again. */
   async follow() {
-    let delay = FIRST_DELAY;
     let failures = 0;
     while (!this.abort.signal.aborted) {
       let isExpired = false;
       const query = { ...this.query, watch: "true", allowWatchBookmarks: "true", resourceVersion: this.revision };
       const onOpen = () => {
-        setWaiting(this, false);
-        delay = FIRST_DELAY;
+        this.answered();
         failures = 0;
       };
       await readLines(this.path, { query, signal: this.abort.signal, onOpen }, (line) => {
@@ -101,11 +57,12 @@ export class Collection {
       });
       if (isExpired || this.abort.signal.aborted) return;
       failures += 1;
-      if (failures > 1) setWaiting(this, true);
-      await this.pause(delay);
-      delay = Math.min(delay * 2, LONGEST_DELAY);
-      // A browser does not tell why a WebSocket was refused; a list does.
-      if (failures > 1) return;
+      if (failures > 1) {
+        // A browser does not give the reason why a WebSocket was refused; a list does.
+        setWaiting(this, true);
+        return;
+      }
+      await this.wait();
     }
   }
 
@@ -116,21 +73,6 @@ export class Collection {
     if (type === "DELETED") this.items.delete(keyOf(object));
     else this.items.set(keyOf(object), object);
     this.changed();
-  }
-
-  changed() {
-    if (this.timer) return;
-    this.timer = setTimeout(() => {
-      this.timer = 0;
-      this.version.value += 1;
-    }, BATCH_MILLISECONDS);
-  }
-
-  pause(milliseconds) {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, milliseconds);
-      this.abort.signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-    });
   }
 }
 
@@ -157,15 +99,23 @@ export function useRead(path, query = {}, options = {}) {
   const key = JSON.stringify([path, query, at, options.accept]);
   const state = useMemo(() => signal({ value: null, error: null, isLoading: true, round: 0 }), [path]);
   const { round } = state.value;
+  const reload = () => (state.value = { ...state.peek(), round: state.peek().round + 1 });
   useEffect(() => {
     if (!path) return undefined;
     const abort = new AbortController();
+    let timer = 0;
     get(path, { query, ...options, at, signal: abort.signal }).then(
       (value) => (state.value = { ...state.peek(), value, error: null, isLoading: false }),
-      (error) => abort.signal.aborted || (state.value = { ...state.peek(), error, isLoading: false }),
+      (error) => {
+        if (abort.signal.aborted) return;
+        state.value = { ...state.peek(), error, isLoading: false };
+        if (error.reason === UNREACHABLE) timer = setTimeout(reload, RETRY_MILLISECONDS);
+      },
     );
-    return () => abort.abort();
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
   }, [key, round]);
-  const reload = () => (state.value = { ...state.peek(), round: state.peek().round + 1 });
   return { ...state.value, reload };
 }

@@ -23,6 +23,7 @@ export function start(element) {
   registerCommand({ title: "Change the theme", keys: "t", run: nextTheme });
   registerCommand({ title: "Log out", run: logOut });
   listen(() => shortcuts(open));
+  element.replaceChildren();
   render(html`<${Shell} />`, element);
   readSession();
 }

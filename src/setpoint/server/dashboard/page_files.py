@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,8 @@ _PACKED = frozenset((".png", ".woff2"))
 _GZIP = 31
 # The maximum number of files in memory. The page has fewer.
 _MOST_FILES = 500
+# The scripts inside a page.
+_inline_scripts = re.compile(rb"<script>(.*?)</script>", re.DOTALL).findall
 # Names begin with a letter or a digit: no part of a path is hidden or leads upwards.
 _is_name = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*").fullmatch
 
@@ -33,6 +36,8 @@ class PageFile(NamedTuple):
     content: bytes
     # Compressed with gzip; empty if that is not shorter.
     packed: bytes
+    # The hashes of the scripts inside, as sources of a Content Security Policy.
+    script_hashes: tuple[str, ...] = ()
 
 
 class PageFiles:
@@ -64,7 +69,9 @@ class PageFiles:
             return None
         packed = b"" if path.suffix in _PACKED else _gzip(content)
         short = packed if len(packed) < len(content) else b""
-        found = PageFile(kind, f'"{sha256(content).hexdigest()[:32]}"', content, short)
+        scripts = _inline_scripts(content) if path.suffix == ".html" else []
+        hashes = tuple(f"'sha256-{b64encode(sha256(each).digest()).decode()}'" for each in scripts)
+        found = PageFile(kind, f'"{sha256(content).hexdigest()[:32]}"', content, short, hashes)
         if len(self._read) < _MOST_FILES:
             self._read[name] = version, found
         return found

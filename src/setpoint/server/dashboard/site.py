@@ -40,16 +40,16 @@ _ROOT = "/dashboard"
 _ASSETS = f"{_ROOT}/assets/"
 _COOKIE = "setpoint-session"
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'"
 )
-_HEADERS = (
-    ("Content-Security-Policy", _POLICY),
+_PROTECTIONS = (
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
+_HEADERS = (("Content-Security-Policy", _POLICY), *_PROTECTIONS)
 _NO_STORE = ("Cache-Control", "no-store")
 _PLAIN = "text/plain; charset=utf-8"
 _LOGIN_AGAIN = "run `setpoint dashboard` for a new link"
@@ -207,7 +207,9 @@ def _parted(headers: Mapping[str, str], door: Door) -> tuple[str, str]:
 
 
 def _file_response(request: Request, found: PageFile) -> Response:
-    headers = (("ETag", found.etag), ("Vary", "Accept-Encoding"), NO_CACHE, *_HEADERS)
+    policy = " ".join((_POLICY, *found.script_hashes))
+    headers: tuple[tuple[str, str], ...] = (("ETag", found.etag), ("Vary", "Accept-Encoding"), NO_CACHE)
+    headers += (("Content-Security-Policy", policy), *_PROTECTIONS)
     known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
     if found.etag in known or "*" in known:
         return Response(304, found.content_type, b"", headers)

@@ -1,55 +1,22 @@
 /** The rows of a kind: read page by page, then kept up to date by a watch; at a past revision, read once. */
-import { StatusError, pages, send } from "../api.js";
-import { setWaiting } from "../connection.js";
+import { pages, send } from "../api.js";
+import { LiveRead } from "../live_read.js";
 import { selected } from "../time.js";
-import { signal, useEffect, useMemo } from "../view.js";
+import { useEffect, useMemo } from "../view.js";
 import { TableRows } from "./table_rows.js";
 
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const BATCH_MILLISECONDS = 100;
-const FIRST_DELAY = 500;
-const LONGEST_DELAY = 10_000;
 
-export class LiveTable {
+export class LiveTable extends LiveRead {
   /** @param {string} path @param {{at: string, query?: object}} options */
   constructor(path, { at, query = {} }) {
+    super({ isFollowed: at === "live", batch: BATCH_MILLISECONDS });
     this.path = path;
     this.at = at;
     this.query = query;
     this.table = new TableRows();
-    this.version = signal(0);
-    this.isLoading = signal(true);
-    this.error = signal(null);
-    this.abort = new AbortController();
-    this.timer = 0;
     this.run();
-  }
-
-  close() {
-    this.abort.abort();
-    clearTimeout(this.timer);
-    setWaiting(this, false);
-  }
-
-  async run() {
-    let delay = FIRST_DELAY;
-    while (!this.abort.signal.aborted) {
-      try {
-        await this.list();
-        delay = FIRST_DELAY;
-        if (this.at !== "live") return;
-        await this.follow();
-      } catch (error) {
-        if (this.abort.signal.aborted) return;
-        this.error.value = error;
-        this.isLoading.value = false;
-        if (!(error instanceof StatusError) || (error.code >= 400 && error.code < 500 && error.code !== 410 && error.code !== 429)) return;
-      }
-      if (this.abort.signal.aborted) return;
-      setWaiting(this, true);
-      await new Promise((resolve) => setTimeout(resolve, delay));
-      delay = Math.min(2 * delay, LONGEST_DELAY);
-    }
   }
 
   async list() {
@@ -64,10 +31,6 @@ export class LiveTable {
       }
     }
     this.table = whole;
-    this.error.value = null;
-    this.isLoading.value = false;
-    setWaiting(this, false);
-    this.changed();
   }
 
   /**
@@ -87,6 +50,7 @@ export class LiveTable {
         end();
         const query = { ...this.query, watch: "true", allowWatchBookmarks: "true", resourceVersion: this.table.resourceVersion };
         const answer = await send(this.path, { query, at: "live", accept: TABLE, signal: watching.signal });
+        this.answered();
         await eachLine(answer, (line) => {
           isKept = this.table.apply(JSON.parse(line)) && isKept;
           this.changed();
@@ -97,14 +61,8 @@ export class LiveTable {
         document.removeEventListener("visibilitychange", end);
         this.abort.signal.removeEventListener("abort", end);
       }
+      if (!document.hidden) await this.wait();
     }
-  }
-
-  changed() {
-    this.timer ||= setTimeout(() => {
-      this.timer = 0;
-      this.version.value += 1;
-    }, BATCH_MILLISECONDS);
   }
 }
 

@@ -25,7 +25,7 @@ function Rows({ kind, resource }) {
   const all = useMemo(() => [...live.table.rows.values()], [live, version]);
   const rows = useMemo(() => orderedRows(all, { text: filter }), [all, filter]);
   const columns = useMemo(() => columnsOf(live.table.columns, kind.namespaced && !namespace, wide), [live.table.columns, namespace, wide]);
-  const isFirst = live.isLoading.value && all.length === 0;
+  const isFirst = live.state.value === "loading" && all.length === 0;
   const error = live.error.value;
   const set = (name) => (event) => change({ [name]: event.target.value }, { replace: true });
   return html`<h1 tabindex="-1">${kind.kind}</h1>
