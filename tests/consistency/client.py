@@ -92,6 +92,7 @@ class Sink:
 
     async def drain(self) -> bool:
         if self._delay is not None:
+            self._history.delays += 1
             await self._delay()
         await asyncio.sleep(0)
         return not self.closed

@@ -143,6 +143,8 @@ class History:
     watches: list[Watch] = field(default_factory=list)
     observers: list[Watch] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
+    # The number of times that a slow client made the server wait.
+    delays: int = 0
     _moment: float = 0
 
     def moment(self) -> float:

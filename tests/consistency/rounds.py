@@ -12,7 +12,7 @@ from tests.consistency.history import ANY_AGE, CONSISTENT, EXACT, NOT_OLDER, Com
 from tests.consistency.log import read_log
 from tests.consistency.processes import Served, ServedWorld, Starter
 from tests.consistency.watching import check_watches
-from tests.consistency.world import Open, Servers, World
+from tests.consistency.world import Open, Servers, World, waiting_for_clients
 
 from setpoint.store.cached.state_cache import LIMIT
 
@@ -266,7 +266,8 @@ async def run_round(
     """Runs a round on a new store."""
     async with opening() as opened:
         world = World(opened, plan.cache_bytes)
-        return await Round(seed, plan, world).run(), world
+        with waiting_for_clients():
+            return await Round(seed, plan, world).run(), world
 
 
 async def run_served_round(seed: int, plan: Plan, opening: Served, starter: Starter) -> tuple[History, ServedWorld]:

@@ -15,7 +15,7 @@ import traceback
 from urllib.parse import parse_qs
 
 import msgspec
-from tests.consistency.world import index_few_objects
+from tests.consistency.world import index_few_objects, waiting_for_clients
 
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.ids import SystemIds
@@ -70,8 +70,9 @@ async def _serve(launch: Launch) -> None:
                 watch.send_bookmarks()
         return Response(200, "text/plain", str(await store.revision()).encode())
 
-    await Listener(answer, SystemClock()).listen_unix(launch.socket)
-    await asyncio.Event().wait()
+    with waiting_for_clients():
+        await Listener(answer, SystemClock()).listen_unix(launch.socket)
+        await asyncio.Event().wait()
 
 
 def _fork(launch: Launch) -> int:

@@ -33,6 +33,7 @@ from tests.consistency.log import read_log
 from tests.consistency.rounds import Plan, run_round
 from tests.consistency.world import KeptMemoryStore, memory
 
+from setpoint.server.verbs.watch import WatchStream
 from setpoint.store.contract import Event as StoredEvent
 from setpoint.store.contract import Item, Page
 from setpoint.store.follow import Cursor
@@ -377,6 +378,19 @@ def test_each_damage_is_a_violation(damage: Callable[[History], None]) -> None:
     history = copied()
     damage(history)
     assert violations(history) != []
+
+
+async def test_a_slow_client_that_loses_an_event_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    drain = WatchStream._drain
+
+    async def forgetting(self: WatchStream) -> None:
+        await drain(self)
+        self.reached += 1
+
+    monkeypatch.setattr(WatchStream, "_drain", forgetting)
+    history, _ = await run_round(1, PLAN, memory)
+    assert history.delays > 10
+    assert violations(history)
 
 
 # Stores with bugs, below a whole server.

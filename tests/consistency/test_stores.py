@@ -25,6 +25,7 @@ async def test_a_local_store_is_consistent(opening: Callable[[], AbstractAsyncCo
     history, _ = await run_round(seed, Plan(), opening)
     assert violations(history) == []
     assert history.compactions
+    assert history.delays, "no client was slow"
 
 
 @LOCAL

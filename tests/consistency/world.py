@@ -1,14 +1,15 @@
 """The servers of a round over one store: requests reach them until a restart, which loses the requests under way."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, Self, TypeAlias
+from unittest.mock import patch
 
 from tests.store.etcd_server import shared_etcd
 
@@ -17,6 +18,7 @@ from setpoint.objects.ids import SystemIds
 from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
 from setpoint.server.server_options import ServerSettings
+from setpoint.server.verbs import watch
 from setpoint.store.cached.state_cache import LIMIT
 from setpoint.store.contract import Closed, Retention, Store
 from setpoint.store.etcd import EtcdConfig, EtcdStore
@@ -27,6 +29,8 @@ from setpoint.store.sqlite import SqliteStore
 # Opens the store of a server; called again after each restart, and once for each server.
 Open: TypeAlias = Callable[[], Awaitable[Store]]
 _roots = count()
+# The bytes that a watch sends before it waits for its client, and the bytes of a frame: a round has few bytes.
+_BURST, _FRAME = 2000, 500
 # The seconds by which events of etcd are late at most.
 _LATE = 0.02
 # The seconds that a restart waits for a write at most.
@@ -41,6 +45,13 @@ def index_few_objects(server: Server) -> None:
     """Has a server build indexes although a round has few objects."""
     if server.services.term_indexes is not None:
         server.services.term_indexes.least = 0
+
+
+@contextmanager
+def waiting_for_clients() -> Iterator[None]:
+    """Lets watches wait for their clients after few bytes, so that slow clients fall behind."""
+    with patch.multiple(watch, _BURST=_BURST, _FRAME=_FRAME):
+        yield
 
 
 class NextWrite:
@@ -147,8 +158,8 @@ class World:
 
     async def send_bookmarks(self) -> None:
         for server in self.servers:
-            for watch in tuple(server.services.watches):
-                watch.send_bookmarks()
+            for following in tuple(server.services.watches):
+                following.send_bookmarks()
 
     async def up(self) -> None:
         """Waits until the servers answer."""
@@ -223,10 +234,10 @@ class LateEtcdStore(EtcdStore):
         store = await super().open(*arguments, **options)
         assert isinstance(store, cls)
         client, random = store._session.client, Random(next(_roots))
-        watch = client.watch
+        open_watch = client.watch
 
         async def late_watch(*arguments: Any) -> WatchStream:
-            stream = await watch(*arguments)
+            stream = await open_watch(*arguments)
             read = stream.read
 
             async def late_read() -> Any:

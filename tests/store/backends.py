@@ -7,14 +7,16 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
+from unittest.mock import patch
 
 import pytest
 
 from setpoint.objects.clock import Clock
-from setpoint.store.cached import Publishing, StateCache
+from setpoint.store.cached import Publishing, StateCache, past
 from setpoint.store.contract import Retention, Store
 from setpoint.store.etcd import EtcdConfig, EtcdStore
 from setpoint.store.memory import MemoryStore
+from setpoint.store.memory import store as memory_store
 from setpoint.store.sqlite import SqliteStore
 
 from .etcd_server import require_etcd, shared_etcd
@@ -61,6 +63,14 @@ async def _sqlite(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
             yield store
         finally:
             await store.close()
+
+
+@asynccontextmanager
+async def _memory_of_versions(clock: Clock, retention: Retention) -> AsyncIterator[Store]:
+    """Opens a store in memory that reads most revisions from the versions of its keys, one key after the other."""
+    with patch.object(past, "_UNDONE", 2), patch.object(memory_store, "_VISITED_AT_ONCE", 1):
+        async with _memory(clock, retention) as store:
+            yield store
 
 
 @asynccontextmanager
@@ -131,6 +141,7 @@ async def _reopen_sqlite(store: Store, clock: Clock) -> Store:
 ETCD = Backend("etcd", _etcd, restores_past=False, examples=8, require=require_etcd, marks=(pytest.mark.slow,))
 BACKENDS: list[Backend] = [
     Backend("memory", _memory, examples=100),
+    Backend("memory that undoes two events", _memory_of_versions, examples=50),
     Backend("sqlite", _sqlite, reopen=_reopen_sqlite),
     Backend("cached sqlite", _cached(_sqlite), examples=30),
     Backend("sqlite with a small cache", _small_cache(_sqlite), examples=30),

@@ -148,26 +148,16 @@ def test_a_part_of_the_items_knows_how_many_remain(after: str, limit: int, keys:
     assert state.keys_after("", after, limit) == [key for key in "abcd" if key > after][: limit or None]
 
 
-def test_the_past_is_counted_and_read_at_a_revision() -> None:
+def test_history_of_a_key_has_its_versions() -> None:
     state = State()
     put(state, "a", b"1")
     put(state, "b", b"1")
     put(state, "a", None)
     put(state, "b", b"2")
-    assert [state.count_at("", at) for at in range(5)] == [0, 1, 2, 1, 1]
-    assert [[item.value for item in state.items_at("", at)] for at in range(5)] == [
-        [],
-        [b"1"],
-        [b"1"] * 2,
-        [b"1"],
-        [b"2"],
-    ]
     assert [entry.revision for entry in state.history("b", None, 0)] == [4, 2]
     assert [entry.revision for entry in state.history("b", None, 1)] == [4]
     assert [entry.revision for entry in state.history("b", 4, 0)] == [2]
     assert [entry.revision for entry in state.history("b", 2, 5)] == []
-    state.purge("b", Selection("b"), PURGE)
-    assert [state.count_at("", at) for at in range(5)] == [0, 1, 2, 1, 1], "purged values are counted"
 
 
 @pytest.mark.parametrize(("after", "limit"), [(0, 0), (0, 1), (0, 2), (0, 3), (1, 1), (2, 2), (3, 1), (4, 0), (9, 1)])

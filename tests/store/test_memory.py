@@ -10,10 +10,12 @@ import pytest
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
-from setpoint.store.contract import ANY, Closed, Event, Item, Retention, TooEarly, Write
+from setpoint.store.cached import past
+from setpoint.store.contract import ANY, Closed, Event, Item, NotHeld, Retention, TooEarly, TooLate, Write
 from setpoint.store.dump import BadSnapshot
 from setpoint.store.memory import KeptMemoryStore, MemoryStore
-from setpoint.store.memory.log_state import cost
+from setpoint.store.memory import store as module
+from setpoint.store.memory.log_state import State, cost
 
 from .conftest import START
 
@@ -50,6 +52,78 @@ async def test_a_synchronous_scan_reads_what_a_range_reads(after: str, limit: in
     await store.close()
     with pytest.raises(Closed):
         await store.times(0, 0)
+
+
+MAPS = "/core/configmaps/"
+
+
+async def filled(store: MemoryStore, keys: int) -> int:
+    """Creates objects between as many deleted ones, and returns the revision."""
+    await store.transact([Write(f"{MAPS}{number:05}", b"1") for number in range(keys)], ACTOR)
+    await store.transact([Write(f"{MAPS}{number:05}x", b"1") for number in range(keys)], ACTOR)
+    await store.transact([Write(f"{MAPS}{number:05}x", None) for number in range(keys)], ACTOR)
+    return store.current
+
+
+async def test_page_of_a_recent_revision_visits_only_its_own_and_the_changed_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    at = await filled(store, 1000)
+    await store.commit(f"{MAPS}00003", None, ANY, ACTOR)
+    await store.commit(f"{MAPS}00900", None, ANY, ACTOR)
+    await store.commit(f"{MAPS}00002x", b"1", ANY, ACTOR)
+    visits = 0
+    item = State.item
+
+    def counted(self: State, key: str) -> Item | None:
+        nonlocal visits
+        visits += 1
+        return item(self, key)
+
+    monkeypatch.setattr(State, "item", counted)
+    page = await store.range(MAPS, f"{MAPS}00001", 5, at)
+    assert [found.key.removeprefix(MAPS) for found in page.items] == ["00002", "00003", "00004", "00005", "00006"]
+    assert page.remaining == 993
+    assert [found.key for found in store.scan(MAPS, f"{MAPS}00001", 5, at)] == [found.key for found in page.items]
+    assert await store.count(MAPS, at) == 1000
+    assert visits < 25
+    await store.close()
+
+
+async def test_reads_of_an_old_revision_let_other_tasks_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "_UNDONE", 5)
+    monkeypatch.setattr(module, "_VISITED_AT_ONCE", 20)
+    store = MemoryStore()
+    at = await filled(store, 100)
+    await store.transact([Write(f"{MAPS}{number:05}", b"2") for number in range(10)], ACTOR)
+    with pytest.raises(NotHeld):
+        store.scan(MAPS, "", 5, at)
+    turns = 0
+
+    async def turning() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(turning())
+    page = await store.range(MAPS, f"{MAPS}00001", 5, at)
+    assert [found.value for found in page.items] == [b"1"] * 5
+    assert (page.remaining, turns >= 9) == (93, True)
+    turns = 0
+    assert await store.count(MAPS, at) == 100
+    assert turns >= 9
+    turns = 0
+    assert len((await store.uncounted(MAPS, "", 5, at)).items) == 5
+    assert turns < 3
+    reading = asyncio.create_task(store.range(MAPS, "", 0, at))
+    await asyncio.sleep(0)
+    await store.compact(store.current)
+    with pytest.raises(TooLate):
+        await reading
+    other.cancel()
+    await store.close()
 
 
 async def test_contents_of_another_form_are_no_snapshot() -> None:

@@ -18,7 +18,7 @@ from setpoint.server.message import Request
 from setpoint.server.watch import freshness
 from setpoint.store.cached import AnyAge, StateCache, revision_waits, state_cache
 from setpoint.store.cached.shared_read import SharedRead
-from setpoint.store.contract import ANY, Closed, Store, StoreError
+from setpoint.store.contract import ANY, Closed, Purge, Selection, Store, StoreError, TooLate
 from setpoint.store.memory import MemoryStore
 
 ACTOR = Actor("tester")
@@ -48,6 +48,7 @@ async def cache(store: LateStore) -> AsyncIterator[StateCache]:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes a read wait only a moment for late reports."""
     monkeypatch.setattr(state_cache, "_LATE", 0.01)
+    monkeypatch.setattr(state_cache, "_PATIENCE", 0.01)
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -191,6 +192,38 @@ async def test_a_read_not_older_than_an_unknown_revision_fails(at_once: None, st
     cache.detach()
 
 
+async def test_an_unknown_revision_of_one_client_delays_no_other(at_once: None, store: LateStore) -> None:
+    cache = StateCache(store)
+    revision = await put(cache, "a")
+    await until(lambda: cache.current == revision)
+    with pytest.raises(Timeout):
+        await freshness.wait_for(AnyAge(cache), SystemClock(), revision + 1000)
+    store.holds_back = True
+    revision = await put(cache, "a", "2")
+    asyncio.get_running_loop().call_soon(store.release)
+    assert await freshness.wait_for(AnyAge(cache), SystemClock(), revision) == revision
+    cache.detach()
+
+
+async def test_the_fill_waits_for_the_reports_of_the_objects_that_it_did_not_find(store: LateStore) -> None:
+    cache = StateCache(store)
+    await put(cache, "a")
+    existed = await cache.commit("/core/secrets/a", b"1", ANY, ACTOR)
+    assert await cache.revision() == existed
+    store.holds_back = True
+    await cache.commit("/core/secrets/a", None, ANY, ACTOR)
+    cache.start()
+    for _ in range(50):
+        await asyncio.sleep(0)
+    page = await AnyAge(cache).range("/core/secrets/", "", 10)
+    assert (len(page.items), page.revision) != (0, existed), "the object existed at that revision"
+    assert not cache.is_filled
+    store.release()
+    await until(lambda: cache.is_filled)
+    assert (await AnyAge(cache).range("/core/secrets/")).items == []
+    cache.detach()
+
+
 async def test_a_past_revision_comes_from_memory_after_a_confirmation(store: LateStore, cache: StateCache) -> None:
     before = await cache.revision()
     await put(cache, "a", "2")
@@ -204,6 +237,19 @@ async def test_a_past_revision_comes_from_memory_after_a_confirmation(store: Lat
     assert [each.key.removeprefix(MAPS) for each in page.items] == ["a", "b"]
     assert store.confirmations == confirmations + 2, "another server could have purged the past"
     assert store.gets == store.ranges == 0
+
+
+async def test_a_purged_value_is_not_read_though_its_replacement_is_not_reported(
+    at_once: None, store: LateStore, cache: StateCache
+) -> None:
+    before = await put(cache, "a", "secret")
+    await cache.revision()
+    store.holds_back = True
+    await put(cache, "a", "harmless")
+    await store.purge(Selection(MAPS + "a"), Purge("admin", 0.0, "leaked"))
+    assert cache.current == before
+    with pytest.raises(TooLate):
+        await cache.get(MAPS + "a", before)
 
 
 async def test_missed_reports_lose_no_deletion(store: LateStore, cache: StateCache) -> None:

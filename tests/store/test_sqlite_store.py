@@ -39,7 +39,8 @@ async def write(store: SqliteStore, *values: bytes, key: str = "a") -> None:
 
 
 def in_memory(store: SqliteStore) -> list[int]:
-    assert store._recent_size == sum(len(event.entry.value or b"") for event in store._recent)
+    sizes = [len(event.entry.value or b"") + len(event.previous_value or b"") for event in store._recent]
+    assert store._recent_size == sum(sizes)
     return [event.entry.revision for event in store._recent]
 
 
@@ -62,14 +63,27 @@ async def test_recent_events_are_bounded_by_their_number(tmp_path: Path, monkeyp
 async def test_recent_events_are_bounded_by_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_RECENT_SIZE", 100)
     async with opened(tmp_path) as store:
-        await write(store, *(b"%d" % number * 40 for number in range(3)))
+        for number in range(3):
+            await write(store, b"1" * 40, key=f"{number}")
         assert in_memory(store) == [1, 2, 3], "the limit is exceeded by less than a quarter"
-        await write(store, b"3" * 40)
+        await write(store, b"1" * 40, key="3")
         assert in_memory(store) == [3, 4]
-        await write(store, b"4" * 20, b"x")
+        await write(store, b"1" * 20, b"2", key="4")
         assert in_memory(store) == [3, 4, 5, 6]
-        await write(store, b"y" * 500)
+        await write(store, b"y" * 500, key="5")
         assert in_memory(store) == [7]
+
+
+async def test_recent_events_are_bounded_by_the_bytes_of_the_replaced_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RECENT_SIZE", 100)
+    async with opened(tmp_path) as store:
+        for number in range(10):
+            await write(store, b"1" * 40, key=f"{number}")
+        for number in range(10):
+            await store.commit(f"{number}", None, ANY, ACTOR)
+        assert in_memory(store) == [19, 20]
 
 
 async def test_the_events_of_one_revision_stay_together_in_memory(

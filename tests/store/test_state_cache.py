@@ -1,16 +1,20 @@
 """The cache of the state: reads come from memory, and never go back in time. The contract suite runs on it as well."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.store.conftest import eventually
 
+from setpoint.objects.clock import SystemClock
+from setpoint.objects.errors import Timeout
 from setpoint.objects.provenance import Actor
-from setpoint.store.cached import NotHeld, StateCache, state_cache
-from setpoint.store.contract import ABSENT, ANY, Closed, Page, Retention, TooLate
+from setpoint.server.watch import freshness
+from setpoint.store.cached import StateCache, disposal, state_cache
+from setpoint.store.cached.past import Past
+from setpoint.store.contract import ABSENT, ANY, Closed, Event, NotHeld, Page, Retention, TooLate
 from setpoint.store.sqlite import SqliteStore
 from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.writer import Published
@@ -179,8 +183,105 @@ async def test_objects_beyond_the_limit_are_read_from_the_store(store: CountingS
     await cache.commit("/core/secrets/a", b"x" * 6000, ABSENT, ACTOR)
     assert not await cache.holds("/core/secrets/")
     assert (await cache.get("/core/secrets/a")) is not None
-    assert cache.size == 0
     cache.detach()
+
+
+async def test_a_resource_returns_to_memory_when_it_fits_again(store: CountingStore) -> None:
+    cache = StateCache(store, limit=8000)
+    for number in range(10):
+        await put(cache, f"{number}", "x" * 1000)
+    assert not await cache.holds(MAPS)
+    assert await cache.holds("/core/secrets/")
+    for number in range(8):
+        assert not await cache.holds(MAPS), "an eighth of the limit has to be free"
+        await cache.commit(f"{MAPS}{number}", None, ANY, ACTOR)
+        if number == 4:
+            break
+    assert await cache.holds(MAPS)
+    assert len(cache.scan(MAPS, "", 0, None)) == 5
+    cache.detach()
+
+
+async def test_a_large_resource_does_not_displace_small_ones(store: CountingStore) -> None:
+    cache = StateCache(store, limit=8000)
+    for number in range(4):
+        await put(cache, f"{number}", "x" * 1000)
+    assert await cache.holds(MAPS)
+    assert await cache.holds("/core/secrets/")
+    for number in range(6):
+        await cache.commit(f"/core/secrets/{number}", b"x" * 300, ABSENT, ACTOR)
+    assert await cache.holds("/core/secrets/")
+    assert not await cache.holds(MAPS)
+    cache.detach()
+
+
+async def test_dropped_objects_are_freed_in_slices(store: CountingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disposal, "_SLICE", 10)
+    cache = StateCache(store)
+    for number in range(25):
+        await put(cache, f"{number:02d}")
+    await cache.holds(MAPS)
+    waiting = cache._disposal._waiting
+    await cache.restore(await cache.snapshot())
+    sizes = []
+    while waiting:
+        sizes.append(len(waiting[0]))
+        await asyncio.sleep(0)
+    assert sizes == [*sizes[:1], *(size for size in (15, 5) if size < sizes[0])]
+    cache.detach()
+
+
+async def test_a_client_waits_only_some_time_for_a_revision(
+    store: CountingStore, cache: StateCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_cache, "_PATIENCE", 0.01)
+    revision = await put(cache, "a")
+    with pytest.raises(Timeout, match=f"Too large resource version: {revision + 1}, current: {revision}"):
+        await freshness.wait_for(cache, SystemClock(), revision + 1)
+    monkeypatch.setattr(state_cache, "_PATIENCE", 60)
+    waiting = asyncio.create_task(freshness.wait_for(cache, SystemClock(), revision + 1))
+    await asyncio.sleep(0)
+    assert await put(cache, "b") == await waiting
+
+
+async def test_cancelled_waits_are_forgotten(cache: StateCache) -> None:
+    for _ in range(100):
+        waits = [asyncio.create_task(cache.reach(1000 + number)) for number in range(5)]
+        await asyncio.sleep(0)
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+    assert len(cache._waits._waiting) <= 1
+
+
+async def test_events_since_a_revision_are_undone_once_for_all_its_reads(
+    cache: StateCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undone = 0
+    undo = Past.undo
+
+    def counted(self: Past, events: Iterable[Event], prefix: str) -> bool:
+        nonlocal undone
+        taken = list(events)
+        undone += len(taken)
+        return undo(self, taken, prefix)
+
+    monkeypatch.setattr(Past, "undo", counted)
+    await cache.holds(MAPS)
+    for number in range(20):
+        at = await put(cache, f"{number:02d}")
+    for number in range(30):
+        await put(cache, f"{number % 20:02d}", "changed")
+    for number in range(20):
+        item = await cache.get(f"{MAPS}{number:02d}", at)
+        assert item is not None
+        assert item.value == b"1"
+    assert await names(cache, at=at, limit=3) == ["00", "01", "02"]
+    assert await cache.count(MAPS, at) == 20
+    assert undone == 20, "writes without a change have no event"
+    await put(cache, "a")
+    assert await cache.get(MAPS + "a", at) is None
+    assert undone == 21
 
 
 async def test_a_filled_cache_knows_the_resources_without_objects(store: CountingStore, cache: StateCache) -> None:

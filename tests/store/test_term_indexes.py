@@ -9,6 +9,7 @@ import pytest
 
 from setpoint.objects.provenance import Actor
 from setpoint.store.cached import HeldState, Range, StateCache, Term, TermIndexes, Wanted, index_users, term_indexes
+from setpoint.store.cached.index_users import IndexUsers
 from setpoint.store.contract import ANY, Item, Store
 from setpoint.store.memory import MemoryStore
 from setpoint.store.sqlite import SqliteStore
@@ -288,6 +289,50 @@ async def test_the_number_of_remembered_users_is_bounded(
         for _ in range(2):
             await names("1", name=f"name-{number}", user=f"user-{number}")
     assert indexes.number == 3
+
+
+async def test_the_number_of_users_with_first_uses_is_bounded(
+    store: Store, indexes: TermIndexes, names: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_users, "_USERS", 3)
+    await put(store, "a", "color=red")
+    for number in range(20):
+        assert await names("red", user=f"user-{number}") is None
+    assert len(indexes._users) == 3
+
+
+async def test_use_of_an_index_visits_no_other_user(
+    store: Store, names: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(store, "a", "color=red")
+    for number in range(10):
+        await names("red", user=f"user-{number}")
+        await names("red", user=f"user-{number}")
+    visits = 0
+    entries = IndexUsers._entries
+
+    def counted(self: IndexUsers, user: str) -> int:
+        nonlocal visits
+        visits += 1
+        return entries(self, user)
+
+    monkeypatch.setattr(IndexUsers, "_entries", counted)
+    assert await names("red", user="user-3") == ["a"]
+    assert visits == 1
+
+
+async def test_a_compacted_revision_is_not_read_from_an_index(
+    store: Store, indexes: TermIndexes, names: Names, terms: Terms
+) -> None:
+    at = await put(store, "a", "color=red")
+    await names("red")
+    await names("red")
+    await put(store, "b", "color=blue")
+    last = await put(store, "c", "color=blue")
+    red = [terms("color", "red")]
+    assert await indexes.select("jane", red, Range(MAPS, "", 0, at)) is not None
+    await store.compact(last)
+    assert await indexes.select("jane", red, Range(MAPS, "", 0, at)) is None
 
 
 async def test_the_number_of_indexed_objects_is_bounded(

@@ -43,6 +43,10 @@ class ExpectationFailed(StoreError):
         self.actual = actual
 
 
+class NotHeld(StoreError):
+    """The objects, or the revision, are not in memory."""
+
+
 class TooLate(StoreError):
     """The requested revision is no longer kept. `oldest` is the first one that can still be read or watched from."""
 

@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.selectors import ObjectSelector
 from setpoint.server.request.context import Context
-from setpoint.store.cached import NotHeld, Range, Wanted
-from setpoint.store.contract import Item, Page, StateReads, TooLate
+from setpoint.store.cached import Range, Wanted
+from setpoint.store.contract import Item, NotHeld, Page, StateReads, TooLate
 
 # The number of objects that one slice reads from memory, or compares with a selector: some tenths of a millisecond.
 READ, COMPARED = 256, 128
@@ -28,7 +28,8 @@ class Scanning(Protocol):
     async def holds(self, prefix: str) -> bool:
         """Returns True if the objects with a prefix are in memory."""
 
-    def scan(self, prefix: str, after: str, limit: int, at: int | None) -> Sequence[Item]: ...
+    def scan(self, prefix: str, after: str, limit: int, at: int | None) -> Sequence[Item]:
+        """Raises NotHeld if the objects are not in memory at the revision."""
 
 
 def slices(items: Sequence[Item], objects: int, size: int) -> Iterator[Sequence[Item]]:
@@ -57,11 +58,7 @@ async def ranged(
     if context.seat is not None and not scope:
         # Waits before reading, so that a waiting request holds no objects in memory.
         await context.seat.expect(prefix, limit)
-    # A page of a resource that is not in memory yet does not wait for the whole resource.
-    if not isinstance(store, Scanning) or 0 < limit <= READ or not (limit or await store.holds(prefix)):
-        page = await store.range(prefix, after, limit, at)
-    else:
-        page = await _scanned(context, store, prefix, after, limit, at)
+    page = await _sliced(context, store, prefix, after, limit, at)
     if context.seat is not None:
         size = await weighed(context, page.items)
         total = len(page.items) + page.remaining if not after else 0
@@ -95,7 +92,7 @@ async def matching(
     store = context.services.store
     page = await indexed(context, store, selector.wanted, Range(selector.prefix), user)
     if page is None:
-        page = await store.range(selector.prefix)
+        page = await _sliced(context, store, selector.prefix)
     held = () if resource.fetch is None else await resource.prepare(selector.unread(page.items))
     found: list[Item] = []
     for place, item in enumerate(page.items, 1):
@@ -115,6 +112,16 @@ async def weighed(context: Context, items: Sequence[Item]) -> int:
             await context.pause()
         total += sum([len(item.value) for item in items[start : start + _WEIGHED]])
     return total
+
+
+async def _sliced(
+    context: Context, store: StateReads, prefix: str, after: str = "", limit: int = 0, at: int | None = None
+) -> Page:
+    """Reads a range of the store, in slices if the objects are in memory."""
+    # A page of a resource that is not in memory yet does not wait for the whole resource.
+    if not isinstance(store, Scanning) or 0 < limit <= READ or not (limit or await store.holds(prefix)):
+        return await store.range(prefix, after, limit, at)
+    return await _scanned(context, store, prefix, after, limit, at)
 
 
 async def _scanned(context: Context, store: StateReads, prefix: str, after: str, limit: int, at: int | None) -> Page:

@@ -16,6 +16,7 @@ from setpoint.server.request.slices import COMPARED, indexed, ranged
 from setpoint.server.watch import freshness
 from setpoint.store.cached import Range
 from setpoint.store.contract import Item, StateReads, TooEarly, TooLate
+from setpoint.store.uncounted import uncounted_page
 
 # The number of keys per read if most of them may not match.
 _CHUNK = 500
@@ -133,7 +134,7 @@ async def _select_matching(
                     more = len(page.items) - place - 1 + page.remaining
                     if not more and is_from_index:
                         # As without an index, a page is the last one if there is no object after its objects.
-                        more = len((await store.range(selector.prefix, item.key, 1, page.revision)).items)
+                        more = len((await uncounted_page(store, selector.prefix, item.key, 1, page.revision)).items)
                     return _selected(resource, scope, found, page.revision, more, counted=False)
         del held
         if not page.remaining:

@@ -12,6 +12,8 @@ from setpoint.server.message import Frame
 _TURN_BYTES, _TURN_STARTS = 256 << 10, 4
 # The bytes of the shared initial events of a resource. Larger ones are rare, and are encoded in several turns.
 SHARED_BYTES = 512 << 10
+# The approximate bytes of a selector and its place, which count as well: most selectors may have no objects.
+_OVERHEAD = 1 << 10
 
 
 class StartTurns:
@@ -76,7 +78,7 @@ class SharedStarts:
         if revision != self._revision:
             self.clear()
             self._revision = revision
-        size = sum(events.sizes)
+        size = _OVERHEAD + sum(events.sizes)
         if key not in self._known and self._size + size <= SHARED_BYTES:
             self._known[key] = events
             self._size += size

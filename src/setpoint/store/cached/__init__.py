@@ -2,8 +2,8 @@
 
 from setpoint.store.cached.any_age import AnyAge
 from setpoint.store.cached.publishing import Publishing
-from setpoint.store.cached.state_cache import NotHeld, StateCache
+from setpoint.store.cached.state_cache import StateCache
 from setpoint.store.cached.term_index import Term, Wanted
 from setpoint.store.cached.term_indexes import HeldState, Range, TermIndexes
 
-__all__ = ["AnyAge", "HeldState", "NotHeld", "Publishing", "Range", "StateCache", "Term", "TermIndexes", "Wanted"]
+__all__ = ["AnyAge", "HeldState", "Publishing", "Range", "StateCache", "Term", "TermIndexes", "Wanted"]

@@ -7,9 +7,10 @@ asked for the newest revision.
 
 from collections.abc import Sequence
 
+from setpoint.store.bounds import Bounds
 from setpoint.store.cached.publishing import Listener
-from setpoint.store.cached.state_cache import NotHeld, StateCache
-from setpoint.store.contract import Item, Page
+from setpoint.store.cached.state_cache import StateCache
+from setpoint.store.contract import Item, NotHeld, Page
 
 
 class AnyAge:
@@ -21,6 +22,10 @@ class AnyAge:
     @property
     def current(self) -> int:
         return self._cache.current
+
+    @property
+    def bounds(self) -> Bounds:
+        return self._cache.bounds
 
     async def revision(self) -> int:
         return self._cache.current if self._cache.has_begun else await self._cache.revision()

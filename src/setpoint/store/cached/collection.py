@@ -1,22 +1,17 @@
 """The current objects of one resource in memory, and the same objects at a recent revision.
 
-Values are the bytes of the store. An older state is the current one with the changes since then undone: every event
-has the value that the event replaced.
+Values are the bytes of the store.
 """
 
-import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
-from typing import TypeAlias
 
+from setpoint.store.cached.past import Past
 from setpoint.store.contract import Event, Item
 from setpoint.store.keys import KeyOrder, prefix_end
 
 # The approximate bytes of an object beside its key and value.
 _OVERHEAD = 300
-
-# The items that keys had before some events; None for a key that did not exist.
-Undone: TypeAlias = Mapping[str, Item | None]
 
 
 def collection_of(key: str) -> str:
@@ -26,25 +21,9 @@ def collection_of(key: str) -> str:
     return "" if first < 0 else key[: key.find("/", first + 1) + 1]
 
 
-def cost(item: Item) -> int:
+def cost(key: str, value: bytes) -> int:
     """Returns the approximate number of bytes of an item."""
-    return _OVERHEAD + len(item.key) + len(item.value)
-
-
-def undo(events: Iterable[Event], prefix: str) -> Undone | None:
-    """Returns the items of a prefix before some events; None if one of them was purged."""
-    found: dict[str, Item | None] = {}
-    for entry, previous_value in events:
-        key = entry.key
-        if key in found or not key.startswith(prefix):
-            continue
-        if not entry.previous:
-            found[key] = None
-        elif previous_value is None:
-            return None
-        else:
-            found[key] = Item(key, previous_value, entry.previous, entry.created)
-    return found
+    return _OVERHEAD + len(key) + len(value)
 
 
 class Collection:
@@ -74,7 +53,7 @@ class Collection:
         old = self._items.pop(entry.key, None)
         if old is not None:
             self._order.discard(entry.key)
-            self.size -= cost(old)
+            self.size -= cost(old.key, old.value)
 
     def add_read(self, item: Item) -> None:
         """Adds an item that was read from the store, unless a later change of the key was applied."""
@@ -93,41 +72,32 @@ class Collection:
         if old is None:
             self._order.add(item.key)
         else:
-            self.size -= cost(old)
+            self.size -= cost(old.key, old.value)
         self._items[item.key] = item
-        self.size += cost(item)
+        self.size += cost(item.key, item.value)
+
+    def release(self) -> dict[str, Item]:
+        """Returns the objects, and forgets them."""
+        items, self._items = self._items, {}
+        return items
 
     # Reading
 
-    def get(self, key: str) -> Item | None:
-        return self._items.get(key)
+    def get(self, key: str, past: Past | None = None) -> Item | None:
+        item = self._items.get(key)
+        return item if past is None else past.item(key, item)
 
-    def items(self, prefix: str, after: str, limit: int, undone: Undone | None = None) -> list[Item]:
+    def items(self, prefix: str, after: str, limit: int, past: Past | None = None) -> list[Item]:
         """Returns the items with a prefix after a key, at most `limit` unless 0."""
         items = self._items
-        keys: Iterable[str] = self._order.after(after, prefix, prefix_end(prefix))
-        if not undone:
+        keys: Iterator[str] = self._order.after(after, prefix, prefix_end(prefix))
+        if past is None:
             return [items[key] for key in (islice(keys, limit) if limit else keys)]
-        found = (
-            item
-            for key in heapq.merge(keys, sorted(self._gone(prefix, after, undone)))
-            if (item := undone[key] if key in undone else items[key]) is not None
-        )
-        return list(islice(found, limit or None))
+        return list(islice(past.items(keys, items.get, prefix, after), limit or None))
 
-    def count(self, prefix: str, after: str = "", undone: Undone | None = None) -> int:
+    def count(self, prefix: str, after: str = "", past: Past | None = None) -> int:
         """Returns the number of items with a prefix after a key."""
         end = prefix_end(prefix)
         start = prefix if after < prefix else after + "\0"
         number = self._order.rank(end) - self._order.rank(start)
-        if undone:
-            number += sum(undone[key] is not None for key in self._gone(prefix, after, undone))
-            number -= sum(
-                item is None and key > after and key.startswith(prefix) and key in self._items
-                for key, item in undone.items()
-            )
-        return number
-
-    def _gone(self, prefix: str, after: str, undone: Undone) -> Iterator[str]:
-        """Yields the keys with a prefix that existed before the undone events, but do not exist now."""
-        return (key for key in undone if key > after and key.startswith(prefix) and key not in self._items)
+        return number if past is None else number + past.difference(self._items.get, prefix, after)

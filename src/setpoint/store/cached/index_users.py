@@ -1,6 +1,6 @@
 """The users of indexes: each of them has a bounded part of all indexes, so that no user displaces those of others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from setpoint.store.cached.term_index import Place, TermIndex
 
@@ -13,51 +13,54 @@ _USERS = 1000
 _WORTH = 4
 
 
-class _User:
-    __slots__ = ("places", "used")
-
-    def __init__(self) -> None:
-        # The indexes of the user, and the terms that the user used without an index, with the number of objects that
-        # were read. The last use of the first is the longest ago.
-        self.places: dict[Place, None] = {}
-        self.used: dict[Place, int] = {}
-
-
 class IndexUsers:
     """Counts every index for each of its users. An index without users has to be dropped."""
 
     def __init__(self, indexes: Mapping[Place, TermIndex]) -> None:
         self._indexes = indexes
-        self._users: dict[str, _User] = {}
+        # The indexes of each user, and the terms that each user used without an index, with the number of objects that
+        # were read. In both, and in each of their values, the last use of the first is the longest ago.
+        self._users: dict[str, dict[Place, None]] = {}
+        self._first_uses: dict[str, dict[Place, int]] = {}
+
+    def __len__(self) -> int:
+        """Returns the number of remembered users."""
+        return len(self._users.keys() | self._first_uses.keys())
 
     def clear(self) -> None:
         self._users.clear()
+        self._first_uses.clear()
 
     def is_due(self, user: str, place: Place, read: int, cost: int) -> bool:
         """Records a use of a term without an index, which reads a number of objects instead. Returns True if the user
         used the term before, and an index does not cost much more than the reads so far."""
-        found = self._user(user)
-        before = found.used.pop(place, None)
+        used = self._first_uses.pop(user, None) or {}
+        self._first_uses[user] = used
+        before = used.pop(place, None)
         if before is not None and before * _WORTH >= cost:
             return True
-        found.used[place] = (before or 0) + read
-        if len(found.used) > _USED:
-            del found.used[next(iter(found.used))]
+        used[place] = (before or 0) + read
+        if len(used) > _USED:
+            del used[next(iter(used))]
+        if len(self._first_uses) > _USERS:
+            del self._first_uses[next(iter(self._first_uses))]
         return False
 
     def use(self, user: str, place: Place) -> None:
         """Records the use of an index."""
-        index, places = self._indexes[place], self._user(user).places
+        places = self._users.pop(user, None) or {}
+        self._users[user] = places
         places.pop(place, None)
         places[place] = None
+        index = self._indexes[place]
         index.users.add(user)
         index.unused = 0
 
-    def excess(self, index: TermIndex) -> list[Place]:
-        """Applies the bounds of the users of an index. Returns the indexes that have no users any more."""
+    def excess(self, users: Iterable[str]) -> list[Place]:
+        """Applies the bounds of users. Returns the indexes that have no users any more."""
         dropped: list[Place] = []
-        for user in list(index.users):
-            places = self._users[user].places
+        for user in users:
+            places = self._users[user]
             while len(places) > USER_INDEXES or self._entries(user) > USER_ENTRIES:
                 large = (place for place in places if len(self._indexes[place]) >= USER_ENTRIES)
                 dropped += self._release(user, next(large, next(iter(places))))
@@ -68,31 +71,26 @@ class IndexUsers:
     def displace(self, *, by_number: bool) -> list[Place]:
         """Takes an index, the one whose last use is the longest ago, from the user with the most indexes, or with the
         most indexed objects. Returns the index if no other user has it."""
-        user = max(self._users, key=lambda name: len(self._users[name].places) if by_number else self._entries(name))
-        return self._release(user, next(iter(self._users[user].places)))
+        user = max(self._users, key=lambda name: len(self._users[name]) if by_number else self._entries(name))
+        return self._release(user, next(iter(self._users[user])))
 
     def dropped(self, place: Place, index: TermIndex) -> None:
         """Forgets a dropped index."""
         for user in index.users:
             if user in self._users:
-                self._users[user].places.pop(place, None)
-
-    def _user(self, name: str) -> _User:
-        found = self._users.pop(name, None) or _User()
-        self._users[name] = found
-        return found
+                self._users[user].pop(place, None)
 
     def _entries(self, user: str) -> int:
         """Returns the number of objects in the indexes of a user; an index has at least the weight of one object."""
-        return sum(len(self._indexes[place]) + 1 for place in self._users[user].places)
+        return sum(len(self._indexes[place]) + 1 for place in self._users[user])
 
     def _release(self, user: str, place: Place) -> list[Place]:
-        del self._users[user].places[place]
+        del self._users[user][place]
         users = self._indexes[place].users
         users.discard(user)
         return [] if users else [place]
 
     def _forget(self, user: str) -> list[Place]:
-        dropped = [found for place in list(self._users[user].places) for found in self._release(user, place)]
+        dropped = [found for place in list(self._users[user]) for found in self._release(user, place)]
         del self._users[user]
         return dropped

@@ -13,30 +13,49 @@ class RevisionWaits:
     """The readers that wait for revisions of a log."""
 
     def __init__(self, current: Callable[[], int], seconds: float | None) -> None:
-        """`current` returns the revision that the log has reached. A reader waits for at most `seconds`; None: until
-        the revision is reached."""
+        """`current` returns the revision that the log has reached. A reader waits at most `seconds` for a revision that
+        exists; None: until the revision is reached."""
         self._current = current
         self._seconds = seconds
         self._waiting: list[tuple[int, int, asyncio.Future[bool]]] = []
         self._numbers = count()
-        # True after a reader waited in vain, until the log advances: further readers do not wait.
+        # The number of waits that ended before their revision was reached.
+        self._ended = 0
+        # True after a reader waited in vain for a revision that exists, until the log advances: further readers do not
+        # wait.
         self._is_late = False
 
     async def until(self, revision: int) -> bool:
-        """Waits until the log has reached a revision. Returns False if that takes too long."""
+        """Waits until the log has reached a revision that exists. Returns False if that takes too long."""
         if revision <= self._current():
             return True
         if self._is_late:
             return False
+        if await self._wait(revision, self._seconds):
+            return True
+        if not self._is_late:
+            _log.warning("the events of the store are late: until they arrive, objects are read from the store")
+        self._is_late = True
+        return False
+
+    async def within(self, revision: int, seconds: float) -> bool:
+        """Waits until the log has reached a revision that may not exist yet. Returns False if that takes too long."""
+        return revision <= self._current() or await self._wait(revision, seconds)
+
+    async def _wait(self, revision: int, seconds: float | None) -> bool:
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[bool] = loop.create_future()
         heapq.heappush(self._waiting, (revision, next(self._numbers), waiting))
-        timer = loop.call_later(self._seconds, self._give_up, waiting) if self._seconds is not None else None
+        timer = loop.call_later(seconds, _give_up, waiting) if seconds is not None else None
+        reached = False
         try:
-            return await waiting
+            reached = await waiting
         finally:
             if timer is not None:
                 timer.cancel()
+            if not reached:
+                self._remove_ended()
+        return reached
 
     def advanced(self) -> None:
         """Continues the readers whose revision has been reached."""
@@ -47,9 +66,15 @@ class RevisionWaits:
             if not waiting.done():
                 waiting.set_result(True)
 
-    def _give_up(self, waiting: asyncio.Future[bool]) -> None:
-        if not waiting.done():
-            if not self._is_late:
-                _log.warning("the events of the store are late: until they arrive, objects are read from the store")
-            self._is_late = True
-            waiting.set_result(False)
+    def _remove_ended(self) -> None:
+        """Removes the waits that have ended, once they are half of all."""
+        self._ended += 1
+        if 2 * self._ended >= len(self._waiting):
+            self._waiting = [each for each in self._waiting if not each[2].done()]
+            heapq.heapify(self._waiting)
+            self._ended = 0
+
+
+def _give_up(waiting: asyncio.Future[bool]) -> None:
+    if not waiting.done():
+        waiting.set_result(False)

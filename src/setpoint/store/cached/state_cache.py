@@ -17,7 +17,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from setpoint.objects.provenance import Actor, Cause
-from setpoint.store.cached.collection import Collection, Undone, collection_of, undo
+from setpoint.store.bounds import Bounds
+from setpoint.store.cached.collection import Collection, collection_of, cost
+from setpoint.store.cached.disposal import Disposal
+from setpoint.store.cached.past import Past, Pasts
 from setpoint.store.cached.publishing import Listener, Publishing, SharedPublishing
 from setpoint.store.cached.revision_waits import RevisionWaits
 from setpoint.store.cached.shared_read import SharedRead
@@ -27,6 +30,7 @@ from setpoint.store.contract import (
     Expect,
     Item,
     LogEntry,
+    NotHeld,
     Page,
     Purge,
     PurgedPage,
@@ -44,15 +48,13 @@ _LAST = chr(sys.maxunicode)
 LIMIT = 256 * 1024 * 1024
 # The number of objects that are read from the store at once, and of those that are added before other tasks run.
 _CHUNK, _STEP = 1000, 250
-# The maximum number of events that are undone for a read of a recent revision.
-_UNDONE = 5000
-# For a store that other servers write to: the seconds that a read waits for events, and the seconds before the cache
-# tries again to read the resources after an error.
-_LATE, _AGAIN = 3.0, 1.0
-
-
-class NotHeld(StoreError):
-    """The objects are not in memory."""
+# The seconds that a client waits for a revision. For a store that other servers write to: the seconds that a read waits
+# for events, and the seconds before the cache tries again to read the resources after an error.
+_PATIENCE = _LATE = 3.0
+_AGAIN = 1.0
+# A dropped resource is read again if it leaves this part of the limit free: one object more or less must not read all
+# objects each time.
+_FREE = 8
 
 
 class StateCache:
@@ -75,6 +77,8 @@ class StateCache:
         self._newest = SharedRead(store.confirmed) if isinstance(store, SharedPublishing) else None
         # True once the cache has reached a revision that the store returned: first, events of the past are reported.
         self.has_begun = self._newest is None
+        self._pasts = Pasts()
+        self._disposal = Disposal()
         self._waits = RevisionWaits(lambda: store.current, _LATE if self._newest is not None else None)
         self._filling: asyncio.Task[None] | None = None
         store.listen(self)
@@ -89,6 +93,11 @@ class StateCache:
     def current(self) -> int:
         """The revision up to which the cache has all events."""
         return self._store.current
+
+    @property
+    def bounds(self) -> Bounds:
+        """The readable revisions, as far as the cache knows."""
+        return self._store.bounds
 
     @property
     def is_shared(self) -> bool:
@@ -133,17 +142,22 @@ class StateCache:
                     continue
                 collection = self._collections[name] = Collection(is_complete=True)
             elif collection.estimate:
+                collection.estimate = max(1, collection.estimate + _growth(event))
                 continue
             before = collection.size
             collection.apply(event)
             self._size += collection.size - before
             if self._size > self._limit and collection.size > before:
-                self._drop(name, collection.size)
+                self._drop_largest()
+        self._pasts.published(len(events))
         self._waits.advanced()
 
     def restored(self) -> None:
         # Loads under way end by themselves: their collections are no longer used.
+        for collection in self._collections.values():
+            self._disposal.add(collection.release())
         self._collections.clear()
+        self._pasts.clear()
         self._loading.clear()
         self._changed.clear()
         self._size = 0
@@ -154,27 +168,39 @@ class StateCache:
             self.start()
         self.published(())
 
+    def _drop_largest(self) -> None:
+        """Removes the objects of the resource with the most bytes, because all together exceed the limit: a large
+        resource must not displace the small ones."""
+        name = max(self._collections, key=lambda each: self._collections[each].size)
+        self._drop(name, self._collections[name].size)
+
     def _drop(self, name: str, estimate: int) -> None:
-        """Removes the objects of a resource from memory, because they exceed the limit."""
+        """Removes the objects of a resource from memory; `estimate` is their size."""
         self._size -= self._collections[name].size
+        self._disposal.add(self._collections[name].release())
         dropped = self._collections[name] = Collection()
         dropped.estimate = estimate
 
     async def reach(self, revision: int) -> bool:
-        """Waits until the cache has all events up to a revision. Returns False if the store is shared and that takes
-        too long."""
+        """Waits for some seconds until the cache has all events up to a revision that a client has named. Returns False
+        if that takes too long."""
+        return await self._waits.within(revision, _PATIENCE)
+
+    async def _reach_existing(self, revision: int) -> bool:
+        """Waits until the cache has all events up to a revision that the store returned. Returns False if the store is
+        shared and that takes too long."""
         return revision <= self._store.current or await self._waits.until(revision)
 
     async def _reach_newest(self, revision: int) -> bool:
         """Waits until the cache has reached a revision that the store returned as its current one."""
-        reached = await self.reach(revision)
+        reached = await self._reach_existing(revision)
         self.has_begun = self.has_begun or reached
         return reached
 
     async def _is_fresh(self, at: int | None) -> bool:
         """Waits until memory can answer a read of the current state, or of a past one: until memory has every write
         that was acknowledged before the call, and no value that was purged. Returns False if that takes too long."""
-        if self._newest is None or at == self._store.current:
+        if self._newest is None:
             return True
         return await self._reach_newest(await self._newest.result())
 
@@ -201,14 +227,17 @@ class StateCache:
     async def _fill(self) -> None:
         """Reads all resources, one after the other."""
         after = ""
-        while page := (await uncounted_page(self._store, "", after, 1)).items:
-            key = page[0].key
+        while (page := await uncounted_page(self._store, "", after, 1)).items:
+            key = page.items[0].key
             name = self._group(key)
             # A key outside of all collections is passed alone.
             after = key
             if name:
                 await self._complete(name)
                 after = max(key, name + _LAST)
+        # The page had no objects of a resource whose deletion may not have been reported yet.
+        while not await self._reach_newest(page.revision):
+            await asyncio.sleep(_AGAIN)
         # The resources that had no objects when they were passed, and have some now.
         while changed := [name for name in self._changed if name and name not in self._collections]:
             for name in changed:
@@ -219,7 +248,8 @@ class StateCache:
     async def _complete(self, name: str) -> Collection | None:
         """Returns the complete collection, after reading the objects if necessary; None if they exceed the limit."""
         collection = self._collections.get(name)
-        if collection is not None and collection.estimate and self._size + collection.estimate > self._limit:
+        estimate = 0 if collection is None else collection.estimate
+        if estimate > 1 and self._size + estimate > self._limit - self._limit // _FREE:
             return None
         if collection is None or not collection.is_complete:
             task = self._loading.get(name)
@@ -293,25 +323,17 @@ class StateCache:
             return _EMPTY if self._knows_all and name else None
         return found if found.is_complete else None
 
-    def _undone(self, prefix: str, at: int | None) -> Undone | None:
-        """Returns the items to undo for a read at a revision. Raises NotHeld if memory does not have them."""
+    def _past(self, prefix: str, at: int | None) -> Past | None:
+        """Returns the past to read at a revision; None for the current one. Raises NotHeld if memory does not have the
+        revision."""
         current = self._store.current
         if at is None or at == current:
             return None
         if at < current:
             self._store.bounds.check(at)
-            events: list[Event] = []
-            last = at
-            while last < current and len(events) <= _UNDONE:
-                step = self._store.recent(last)
-                if step is None:
-                    break
-                events += step
-                last = step[-1].entry.revision if step else current
-            else:
-                undone = undo(events, prefix) if last >= current else None
-                if undone is not None:
-                    return undone
+            past = self._pasts.at(self._store, self._group(prefix), at)
+            if past is not None:
+                return past
         raise NotHeld("the revision is not in memory")
 
     async def holds(self, prefix: str) -> bool:
@@ -349,7 +371,7 @@ class StateCache:
         asking for the current one costs another read."""
         if at is None:
             at = await self._store.revision() if self._newest is None else seen
-        await self.reach(at)
+        await self._reach_existing(at)
 
     def held_item(self, key: str, at: int | None) -> Item | None:
         """Returns the item of a key as the cache knows it, synchronously. Raises NotHeld, TooLate or TooEarly."""
@@ -357,8 +379,7 @@ class StateCache:
         held = self._held(key)
         if held is None:
             raise NotHeld("the objects are not in memory")
-        undone = self._undone(key, at)
-        return undone[key] if undone and key in undone else held.get(key)
+        return held.get(key, self._past(key, at))
 
     def peek(self, key: str) -> Item | None:
         """Returns the item of a key as the cache knows it, synchronously; None also if the item is not in memory. The
@@ -376,7 +397,7 @@ class StateCache:
             except NotHeld:
                 pass
         page = await self._store.range(prefix, after, limit, at)
-        await self.reach(page.revision)
+        await self._reach_existing(page.revision)
         return page
 
     async def uncounted(self, prefix: str, after: str, limit: int, at: int | None = None) -> Page:
@@ -384,7 +405,7 @@ class StateCache:
         if self._held(prefix) is not None:
             return await self.range(prefix, after, limit, at)
         page = await uncounted_page(self._store, prefix, after, limit, at)
-        await self.reach(page.revision)
+        await self._reach_existing(page.revision)
         return page
 
     def held_page(self, prefix: str, after: str, limit: int, at: int | None) -> Page:
@@ -393,9 +414,9 @@ class StateCache:
         held = self._held(prefix)
         if held is None:
             raise NotHeld("the objects are not in memory")
-        undone = self._undone(prefix, at)
-        items = held.items(prefix, after, limit, undone)
-        remaining = held.count(prefix, items[-1].key, undone) if limit and len(items) == limit else 0
+        past = self._past(prefix, at)
+        items = held.items(prefix, after, limit, past)
+        remaining = held.count(prefix, items[-1].key, past) if limit and len(items) == limit else 0
         return Page(items, self._store.current if at is None else at, remaining)
 
     def scan(self, prefix: str, after: str, limit: int, at: int | None) -> Sequence[Item]:
@@ -405,7 +426,7 @@ class StateCache:
         held = self._held(prefix)
         if held is None:
             raise NotHeld("the objects are not in memory")
-        return held.items(prefix, after, limit, self._undone(prefix, at))
+        return held.items(prefix, after, limit, self._past(prefix, at))
 
     async def count(self, prefix: str, at: int | None = None) -> int:
         if self._held(prefix) is not None and await self._is_fresh(at):
@@ -423,18 +444,18 @@ class StateCache:
         held = self._held(prefix)
         if held is None:
             raise NotHeld("the objects are not in memory")
-        return held.count(prefix, "", self._undone(prefix, at))
+        return held.count(prefix, "", self._past(prefix, at))
 
     async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:
         found = await self._store.history(key, before, limit)
         if found:
-            await self.reach(found[0].revision)
+            await self._reach_existing(found[0].revision)
         return found
 
     async def log(self, after: int = 0, limit: int = 0) -> Sequence[LogEntry]:
         found = await self._store.log(after, limit)
         if found:
-            await self.reach(found[-1].revision)
+            await self._reach_existing(found[-1].revision)
         return found
 
     async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
@@ -470,7 +491,9 @@ class StateCache:
         return self._store.purges_single_keys
 
     async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:
-        return await self._store.purge(selection, purge, after, limit)
+        page = await self._store.purge(selection, purge, after, limit)
+        self._pasts.clear()
+        return page
 
     async def scrub(self, *, always: bool = False) -> None:
         await self._store.scrub(always=always)
@@ -490,6 +513,13 @@ class StateCache:
 
 
 _EMPTY = Collection(is_complete=True)
+
+
+def _growth(event: Event) -> int:
+    """Returns the number of bytes by which an event changes the size of its resource."""
+    entry = event.entry
+    before = cost(entry.key, event.previous_value or b"") if entry.previous else 0
+    return (0 if entry.value is None else cost(entry.key, entry.value)) - before
 
 
 def _note_end(filling: asyncio.Task[None]) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from setpoint.store.bounds import Bounds
 from setpoint.store.cached.collection import collection_of
 from setpoint.store.cached.index_users import IndexUsers
 from setpoint.store.cached.publishing import Listener
@@ -47,6 +48,9 @@ class HeldState(Protocol):
 
     @property
     def current(self) -> int: ...
+
+    @property
+    def bounds(self) -> Bounds: ...
 
     async def revision(self) -> int: ...
 
@@ -177,11 +181,11 @@ class TermIndexes:
         _, place, value = min(known, key=lambda each: each[0])
         index = self._indexes[place]
         self._users.use(user, place)
-        self._drop(self._users.excess(index))
+        self._drop(self._users.excess((user,)))
         revision = self._store.current if within.at is None else within.at
         most = within.limit + 1 if within.limit else None
         keys = self._keys(index, value, within, revision, most)
-        if keys is None:
+        if keys is None or revision > self._store.current or self._store.bounds.too_late(revision) is not None:
             return None
         try:
             items = await self._read(keys, revision, most, pause)
@@ -294,7 +298,7 @@ class TermIndexes:
 
     def _bound(self, index: TermIndex) -> None:
         """Applies the bounds, of the users of an index and of all users."""
-        self._drop(self._users.excess(index))
+        self._drop(self._users.excess(list(index.users)))
         while len(self._indexes) > _INDEXES:
             self._drop(self._users.displace(by_number=True))
         while len(self) > _ENTRIES:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
+from setpoint.store.cached.past import Past
 from setpoint.store.contract import Event, Item, LogEntry, Purge, Purged, Selection
 from setpoint.store.deadlines import Deadlines
 from setpoint.store.dump import Contents, dump
@@ -42,7 +43,8 @@ def item_of(entry: LogEntry) -> Item | None:
     return None if value is None else _new(Item, (entry[1], value, entry[0], entry[4]))
 
 
-def _at(versions: list[LogEntry], revision: int) -> Item | None:
+def item_at(versions: list[LogEntry], revision: int) -> Item | None:
+    """Returns the item of a key at a revision. Raises Purged."""
     place = bisect_right(versions, revision, key=_revision)
     if not place:
         return None
@@ -53,7 +55,8 @@ def _at(versions: list[LogEntry], revision: int) -> Item | None:
     return item_of(entry)
 
 
-def _exists_at(versions: list[LogEntry], revision: int) -> bool:
+def exists_at(versions: list[LogEntry], revision: int) -> bool:
+    """Returns whether a key existed at a revision, also one whose value was purged."""
     place = bisect_right(versions, revision, key=_revision)
     return place > 0 and (versions[place - 1].value is not None or versions[place - 1].purged is not None)
 
@@ -154,7 +157,7 @@ class State:
         versions = self.versions.get(key)
         if versions is None:
             return None
-        return item_of(versions[-1]) if at is None else _at(versions, at)
+        return item_of(versions[-1]) if at is None else item_at(versions, at)
 
     def items(self, prefix: str, after: str, limit: int, *, counted: bool = True) -> tuple[list[Item], int]:
         """Returns at most `limit` items with a prefix after a key, and the number of further items."""
@@ -169,22 +172,20 @@ class State:
         full = counted and limit and len(items) == limit
         return items, self.live.rank(end) - self.live.rank(items[-1].key) - 1 if full else 0
 
-    def items_at(self, prefix: str, at: int, after: str = "") -> Iterator[Item]:
-        """Yields the items with a prefix after a key as of a revision."""
-        end = prefix_end(prefix)
-        for key in heapq.merge(self.live.after(after, prefix, end), self.deleted.after(after, prefix, end)):
-            item = _at(self.versions[key], at)
-            if item is not None:
-                yield item
+    def item(self, key: str) -> Item | None:
+        """Returns the current item of a key."""
+        versions = self.versions.get(key)
+        return None if versions is None else item_of(versions[-1])
 
-    def count_at(self, prefix: str, at: int) -> int:
-        """Returns the number of items with a prefix at a revision, including those whose value was purged."""
-        end = prefix_end(prefix)
-        return sum(
-            _exists_at(self.versions[key], at)
-            for order in (self.live, self.deleted)
-            for key in order.between(prefix, end)
-        )
+    def items_of(self, past: Past, prefix: str, after: str) -> Iterator[Item]:
+        """Yields the items with a prefix after a key in a recent past."""
+        return past.items(self.live.after(after, prefix, prefix_end(prefix)), self.item, prefix, after)
+
+    def count_of(self, past: Past, prefix: str, after: str = "") -> int:
+        """Returns the number of items with a prefix after a key in a recent past."""
+        start = prefix if after < prefix else after + "\0"
+        now = self.live.rank(prefix_end(prefix)) - self.live.rank(start)
+        return now + past.difference(self.item, prefix, after)
 
     def count(self, prefix: str) -> int:
         return self.live.rank(prefix_end(prefix)) - self.live.rank(prefix)

@@ -12,6 +12,8 @@ from typing import Self
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
+from setpoint.store.cached.collection import collection_of
+from setpoint.store.cached.past import Past, Pasts
 from setpoint.store.cached.publishing import Listener
 from setpoint.store.contract import (
     EXPIRY,
@@ -21,6 +23,7 @@ from setpoint.store.contract import (
     ExpectationFailed,
     Item,
     LogEntry,
+    NotHeld,
     Page,
     Purge,
     PurgedPage,
@@ -33,13 +36,13 @@ from setpoint.store.contract import (
 from setpoint.store.dump import load
 from setpoint.store.follow import STEP, Cursor, Followers, complete_revisions, first_after
 from setpoint.store.keys import check_key, check_writes
-from setpoint.store.memory.log_state import MemorySnapshot, State, cost, item_of
+from setpoint.store.memory.log_state import MemorySnapshot, State, cost, exists_at, item_at, item_of
 from setpoint.store.upkeep import Upkeep
 
 # Compaction runs in strides: the past may exceed its bounds by this fraction of them.
 _STRIDE = 4
-# The number of keys that a purge visits before yielding to other tasks.
-_PURGED_AT_ONCE = 100
+# The number of keys that a purge, or a read of an old revision, visits before yielding to other tasks.
+_PURGED_AT_ONCE, _VISITED_AT_ONCE = 100, 1000
 
 
 # The default retention.
@@ -66,6 +69,8 @@ class MemoryStore:
         self._listeners: list[Listener] = []
         self._upkeep = Upkeep(self._clock, self._due, self.maintain)
         self._state = State()
+        # The revisions that were read last, and the number of purges that they know of.
+        self._pasts, self._purges = Pasts(), 0
         self.closed = False
         self.restored = 0
         self._plan_trim()
@@ -127,36 +132,82 @@ class MemoryStore:
         if at is None or at == state.current:
             items, remaining = state.items(prefix, after, limit)
             return Page(items, state.current, remaining)
-        state.bounds.check(at)
-        found = [item for item in state.items_at(prefix, at) if item.key > after]
-        items = found[:limit] if limit else found
-        return Page(items, at, len(found) - len(items))
+        past = self._past(prefix, at)
+        if past is None:
+            return await self._old_page(prefix, after, limit, at)
+        items = list(islice(state.items_of(past, prefix, after), limit or None))
+        remaining = state.count_of(past, prefix, items[-1].key) if limit and len(items) == limit else 0
+        return Page(items, at, remaining)
 
     async def uncounted(self, prefix: str, after: str, limit: int, at: int | None = None) -> Page:
         """Returns the page of `range`. `remaining` is 1 if there may be further items."""
         revision = self._state.current if at is None else at
-        items = self.scan(prefix, after, limit, at)
+        try:
+            items = self.scan(prefix, after, limit, at)
+        except NotHeld:
+            return await self._old_page(prefix, after, limit, revision, counted=False)
         return Page(items, revision, int(bool(limit) and len(items) == limit))
+
+    def _past(self, prefix: str, at: int) -> Past | None:
+        """Returns the past to read at a revision; None if too much has changed since then."""
+        state = self._state
+        state.bounds.check(at)
+        if self._purges != state.purges:
+            self._pasts.clear()
+            self._purges = state.purges
+        return self._pasts.at(self, collection_of(prefix), at)
+
+    async def _old_page(self, prefix: str, after: str, limit: int, at: int, *, counted: bool = True) -> Page:
+        """Returns the page of `range` at a revision, from the versions of all keys. Other tasks run in between."""
+        items: list[Item] = []
+        remaining = 0
+        while keys := self._visited(prefix, after, at):
+            after = keys[-1]
+            for versions in map(self._state.versions.__getitem__, keys):
+                if limit and len(items) == limit:
+                    remaining += exists_at(versions, at)
+                elif (item := item_at(versions, at)) is not None:
+                    items.append(item)
+            if remaining and not counted:
+                break
+            await asyncio.sleep(0)
+        return Page(items, at, remaining)
+
+    def _visited(self, prefix: str, after: str, at: int) -> Sequence[str]:
+        """Returns the next keys of a read of an old revision."""
+        self._open()
+        self._state.bounds.check(at)
+        return self._state.keys_after(prefix, after, _VISITED_AT_ONCE)
 
     async def holds(self, prefix: str) -> bool:
         """Returns True: all objects are in memory."""
         return True
 
     def scan(self, prefix: str, after: str, limit: int, at: int | None) -> Sequence[Item]:
-        """Returns the items of `range`, synchronously, without counting the items after them."""
+        """Returns the items of `range`, synchronously, without counting the items after them. Raises NotHeld for a
+        revision since which too much has changed."""
         self._open()
         state = self._state
         if at is None or at == state.current:
             return state.items(prefix, after, limit, counted=False)[0]
-        state.bounds.check(at)
-        return list(islice(state.items_at(prefix, at, after), limit or None))
+        past = self._past(prefix, at)
+        if past is None:
+            raise NotHeld("too much has changed since the revision")
+        return list(islice(state.items_of(past, prefix, after), limit or None))
 
     async def count(self, prefix: str, at: int | None = None) -> int:
         self._open()
         if at is None or at == self._state.current:
             return self._state.count(prefix)
-        self._state.bounds.check(at)
-        return self._state.count_at(prefix, at)
+        past = self._past(prefix, at)
+        if past is not None:
+            return self._state.count_of(past, prefix)
+        number, after = 0, ""
+        while keys := self._visited(prefix, after, at):
+            after = keys[-1]
+            number += sum(exists_at(self._state.versions[key], at) for key in keys)
+            await asyncio.sleep(0)
+        return number
 
     async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:
         self._open()
@@ -237,6 +288,7 @@ class MemoryStore:
         """Makes a revision the current one, after all its entries are in the log."""
         state = self._state
         state.current = revision
+        self._pasts.published(len(keys))
         if self._listeners:
             events = state.events[first_after(state.events, revision - 1) :]
             for listener in self._listeners:
@@ -376,6 +428,7 @@ class MemoryStore:
         else:
             self._state.load(load(snapshot if isinstance(snapshot, bytes) else snapshot.dump()))
         self.restored = self._state.current
+        self._pasts.clear()
         for listener in self._listeners:
             listener.restored()
         self._followers.wake_all(self.restored)

@@ -414,7 +414,7 @@ class SqliteStore:
         if len(self._recent) > _RECENT_EVENTS * (1 + _EXCESS) or self._recent_size > _RECENT_SIZE * (1 + _EXCESS):
             size, cut = self._recent_size, 0
             while cut < len(self._recent) - 1 and (len(self._recent) - cut > _RECENT_EVENTS or size > _RECENT_SIZE):
-                size -= len(self._recent[cut].entry.value or b"")
+                size -= _size(self._recent[cut : cut + 1])
                 cut += 1
             # To the end of a revision.
             self._evict_recent(self._recent[cut - 1].entry.revision)
@@ -521,5 +521,5 @@ def _log_failure(future: asyncio.Future[Any]) -> None:
 
 
 def _size(events: list[Event]) -> int:
-    """Returns the number of bytes of the values of events."""
-    return sum([len(entry[2]) for entry, _ in events if entry[2]])
+    """Returns the number of bytes of the values of events, and of those that they replaced."""
+    return sum([len(entry[2] or b"") + len(previous_value or b"") for entry, previous_value in events])
