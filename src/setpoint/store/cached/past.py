@@ -19,6 +19,8 @@ _UNDONE = 5000
 # arrived is dropped.
 _KEPT, _KEPT_BYTES = 16, 16 << 20
 _IDLE = 500
+# More new keys are sorted together.
+_MANY = 50
 
 
 class Recent(Protocol):
@@ -52,19 +54,23 @@ class Past:
     def undo(self, events: Iterable[Event], prefix: str) -> bool:
         """Undoes the next events. Returns False if one of the replaced values was purged."""
         items = self._items
+        present: list[str] = []
+        absent: list[str] = []
         for entry, previous_value in events:
             key = entry.key
             if key in items or not key.startswith(prefix):
                 continue
             if not entry.previous:
                 items[key] = None
-                self._absent.add(key)
+                absent.append(key)
             elif previous_value is None:
                 return False
             else:
                 items[key] = Item(key, previous_value, entry.previous, entry.created)
-                self._present.add(key)
+                present.append(key)
                 self.size += len(previous_value)
+        self._present = _with(self._present, present)
+        self._absent = _with(self._absent, absent)
         return True
 
     def item(self, key: str, current: Item | None) -> Item | None:
@@ -126,6 +132,15 @@ class Pasts:
 
     def _size(self) -> int:
         return sum(past.size for past in self._kept.values())
+
+
+def _with(order: KeyOrder, keys: list[str]) -> KeyOrder:
+    """Returns an order with further keys. Many keys cost less together than one by one."""
+    if len(keys) > _MANY:
+        return KeyOrder([*order.between("", None), *keys])
+    for key in keys:
+        order.add(key)
+    return order
 
 
 def _advance(past: Past, log: Recent, prefix: str) -> bool:
