@@ -51,10 +51,14 @@ class CountingSink:
 
     def __init__(self) -> None:
         self.times: list[float] = []
+        # Set with the first frame.
+        self.began = asyncio.Event()
         self._closed = asyncio.Event()
 
     def write(self, frame: Frame) -> bool:
         self.times.append(time.perf_counter())
+        if not self.began.is_set():
+            self.began.set()
         return True
 
     async def drain(self) -> bool:

@@ -32,7 +32,7 @@ from tests.consistency.history import (
 from tests.consistency.world import Interrupted, Servers
 
 from setpoint.objects.tree import Object
-from setpoint.server.message import Frame, Request, Response
+from setpoint.server.message import Frame, Request, Response, Stream
 
 _ENDS_INITIAL = "k8s.io/initial-events-end"
 
@@ -303,9 +303,18 @@ class Client:
         assert response.status == 200
         (self.history.observers if observes else self.history.watches).append(record)
         sink = Sink(self.history, record, delay)
-        opened = OpenWatch(record, sink, asyncio.create_task(response.body.run(sink)))
+        opened = OpenWatch(record, sink, asyncio.create_task(_run(response.body, sink, record)))
         self.opened.append(opened)
         return opened
+
+
+async def _run(stream: Stream, sink: Sink, record: Watch) -> None:
+    """Runs the stream of a watch, and records an error of the server."""
+    try:
+        await stream.run(sink)
+    except Exception as error:
+        record.failure = repr(error)
+        raise
 
 
 def _selectors(scope: Scope) -> dict[str, Any]:

@@ -110,6 +110,7 @@ class Watch:
     events: list[Event] = field(default_factory=list)
     expired: float = inf  # the moment of a 410 error
     is_open: bool = True  # until the end of the round, so that no event may be missing
+    failure: str = ""  # the error of the server that ended the watch
 
     @property
     def reached(self) -> int:

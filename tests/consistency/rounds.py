@@ -206,10 +206,11 @@ class Round:
 
     async def _end_watches(self) -> None:
         for client in self._clients:
-            for opened in client.opened:
+            # Clients close watches of their own meanwhile.
+            ending, client.opened = client.opened, []
+            for opened in ending:
                 # A watch that is open at the end of the round has to have all events.
                 await opened.close(complete=self.history.ended > 0)
-            client.opened.clear()
 
     async def _observe(self) -> None:
         after = self.history.began

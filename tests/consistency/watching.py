@@ -21,6 +21,8 @@ def check_watches(history: History, log: Log) -> Iterator[str]:
 
 def _check(history: History, log: Log, watch: Watch) -> Iterator[str]:
     after, events = watch.after, watch.events
+    if watch.failure:
+        yield f"the server failed: {watch.failure}"
     if after is None:
         begun = _begin(log, watch)
         if isinstance(begun, str):
