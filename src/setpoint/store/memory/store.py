@@ -288,7 +288,6 @@ class MemoryStore:
         """Makes a revision the current one, after all its entries are in the log."""
         state = self._state
         state.current = revision
-        self._pasts.published(len(keys))
         if self._listeners:
             events = state.events[first_after(state.events, revision - 1) :]
             for listener in self._listeners:
@@ -394,6 +393,8 @@ class MemoryStore:
 
     def _plan_trim(self) -> None:
         """Sets the revision and the size at which to trim next, and the timer for entries that grow too old."""
+        # A compaction or a restoration has just happened: the log no longer has some of the values.
+        self._pasts.clear()
         age, revisions, size = self._retention
         state = self._state
         self._trim_size = inf if size is None else size + size // _STRIDE
@@ -428,7 +429,6 @@ class MemoryStore:
         else:
             self._state.load(load(snapshot if isinstance(snapshot, bytes) else snapshot.dump()))
         self.restored = self._state.current
-        self._pasts.clear()
         for listener in self._listeners:
             listener.restored()
         self._followers.wake_all(self.restored)
