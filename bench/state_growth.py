@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import count
 
 from bench.figure import Figure
-from bench.state import STORES, answer, best, cpu_of_start
+from bench.state import STORES, UNCACHED, answer, best, cpu_of_start
 from bench.watch import ACTOR, PATH, config_map
 from setpoint.server.app import Server
 from setpoint.server.registry.resource import Resource
@@ -29,7 +29,7 @@ _roots = count()
 
 
 def figures() -> Iterator[Figure]:
-    stores = dict(STORES)
+    stores = {name: opened for name, opened in STORES.items() if name != UNCACHED}
     if shutil.which("etcd") is not None:
         stores["etcd"] = _etcd
     for name, opened in stores.items():
