@@ -22,8 +22,6 @@ _PACKED = frozenset((".png", ".woff2"))
 _GZIP = 31
 # The maximum number of files in memory. The page has fewer.
 _MOST_FILES = 500
-# The scripts inside a page.
-_inline_scripts = re.compile(rb"<script>(.*?)</script>", re.DOTALL).findall
 # Names begin with a letter or a digit: no part of a path is hidden or leads upwards.
 _is_name = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*").fullmatch
 
@@ -69,12 +67,17 @@ class PageFiles:
             return None
         packed = b"" if path.suffix in _PACKED else _gzip(content)
         short = packed if len(packed) < len(content) else b""
-        scripts = _inline_scripts(content) if path.suffix == ".html" else []
-        hashes = tuple(f"'sha256-{b64encode(sha256(each).digest()).decode()}'" for each in scripts)
+        scripts = content.split(b"<script>")[1:] if path.suffix == ".html" else []
+        hashes = tuple(_script_hash(each.partition(b"</script>")[0]) for each in scripts)
         found = PageFile(kind, f'"{sha256(content).hexdigest()[:32]}"', content, short, hashes)
         if len(self._read) < _MOST_FILES:
             self._read[name] = version, found
         return found
+
+
+def _script_hash(script: bytes) -> str:
+    """Returns the source that permits a script inside a page."""
+    return f"'sha256-{b64encode(sha256(script).digest()).decode()}'"
 
 
 def _gzip(content: bytes) -> bytes:
