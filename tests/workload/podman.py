@@ -30,6 +30,8 @@ _NEEDED = (
     ("podman", "podman"),
     ("runc", "runc"),
     ("conmon", "conmon"),
+    # Podman only recommends the program that runs as the first process of a container with `init`.
+    ("catatonit", "catatonit"),
     ("/usr/lib/podman/netavark", "netavark"),
     ("/usr/lib/podman/aardvark-dns", "aardvark-dns"),
     ("iptables", "iptables"),
