@@ -101,7 +101,7 @@ async def test_table_continues_after_lost_watches(served: ServedPage) -> None:
     await page.wait_text("settings")
     await served.config_map("later")
     await page.wait_text("later")
-    assert await text(page, ".connection") == "Connected"
+    await page.wait("document.querySelector('.connection').innerText === 'Connected'")
 
 
 @pytest.mark.slow
