@@ -192,11 +192,9 @@ async def test_a_resource_returns_to_memory_when_it_fits_again(store: CountingSt
         await put(cache, f"{number}", "x" * 1000)
     assert not await cache.holds(MAPS)
     assert await cache.holds("/core/secrets/")
-    for number in range(8):
+    for number in range(5):
         assert not await cache.holds(MAPS), "an eighth of the limit has to be free"
         await cache.commit(f"{MAPS}{number}", None, ANY, ACTOR)
-        if number == 4:
-            break
     assert await cache.holds(MAPS)
     assert len(cache.scan(MAPS, "", 0, None)) == 5
     cache.detach()
@@ -227,7 +225,7 @@ async def test_dropped_objects_are_freed_in_slices(store: CountingStore, monkeyp
     while waiting:
         sizes.append(len(waiting[0]))
         await asyncio.sleep(0)
-    assert sizes == [*sizes[:1], *(size for size in (15, 5) if size < sizes[0])]
+    assert sizes in ([25, 15, 5], [15, 5]), "ten objects are freed in each turn"
     cache.detach()
 
 

@@ -298,7 +298,7 @@ async def test_the_number_of_users_with_first_uses_is_bounded(
     await put(store, "a", "color=red")
     for number in range(20):
         assert await names("red", user=f"user-{number}") is None
-    assert len(indexes._users) == 3
+    assert len(indexes._users._first_uses) == 3
 
 
 async def test_use_of_an_index_visits_no_other_user(

@@ -23,10 +23,6 @@ class IndexUsers:
         self._users: dict[str, dict[Place, None]] = {}
         self._first_uses: dict[str, dict[Place, int]] = {}
 
-    def __len__(self) -> int:
-        """Returns the number of remembered users."""
-        return len(self._users.keys() | self._first_uses.keys())
-
     def clear(self) -> None:
         self._users.clear()
         self._first_uses.clear()

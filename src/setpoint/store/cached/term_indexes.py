@@ -185,7 +185,7 @@ class TermIndexes:
         revision = self._store.current if within.at is None else within.at
         most = within.limit + 1 if within.limit else None
         keys = self._keys(index, value, within, revision, most)
-        if keys is None or revision > self._store.current or self._store.bounds.too_late(revision) is not None:
+        if keys is None or self._store.bounds.too_late(revision) is not None:
             return None
         try:
             items = await self._read(keys, revision, most, pause)
