@@ -103,6 +103,8 @@ class Browser:
         return self._trace
 
     async def close(self) -> None:
+        for page in self._pages.values():
+            page.stop()
         with contextlib.suppress(RuntimeError, TimeoutError, ConnectionError):
             await asyncio.wait_for(self.send("Browser.close"), 10)
         self._task.cancel()
@@ -153,6 +155,11 @@ class Page:
             await self.send("Fetch.failRequest", requestId=request, errorReason="Aborted")
         else:
             await self.send("Fetch.continueRequest", requestId=request)
+
+    def stop(self) -> None:
+        """Ends the decisions about requests that are under way."""
+        for decision in self._decisions:
+            decision.cancel()
 
     async def resize(self, width: int, height: int = 900) -> None:
         await self.send(

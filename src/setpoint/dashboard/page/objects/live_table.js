@@ -61,7 +61,7 @@ export class LiveTable extends LiveRead {
         document.removeEventListener("visibilitychange", end);
         this.abort.signal.removeEventListener("abort", end);
       }
-      if (!document.hidden) await this.wait();
+      if (isKept && !document.hidden) await this.wait();
     }
   }
 }
