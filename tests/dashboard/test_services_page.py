@@ -175,6 +175,15 @@ async def test_every_line_of_a_burst_is_reached(served: ServedPage) -> None:
     await page.wait(f"({at_end}, {LOG}.includes('number 19999'))")
 
 
+async def test_a_position_held_at_the_first_line_reads_on(served: ServedPage) -> None:
+    page = await open_finished(served, MANY)
+    await page.run("document.querySelector('.log-box').dispatchEvent(new WheelEvent('wheel', {deltaY: -100}))")
+    # A scroll bar held at its top returns there before the next frame.
+    held = "box.addEventListener('scroll', () => (box.scrollTop = 0)); box.scrollTop = 0"
+    await page.run(f"(() => {{ const box = document.querySelector('.virtual'); {held} }})()")
+    await page.wait(f"{LOG}.split('\\n').includes('many number 0')")
+
+
 async def test_a_long_log_is_read_in_windows(served: ServedPage) -> None:
     page = await open_finished(served, MANY)
     assert await page.run("document.querySelectorAll('.log-line').length") < 200

@@ -122,7 +122,11 @@ test("lines that follow drop whole moments", async () => {
   const log = lines(Array(70).fill(100));
   serve([]);
   const window = await opened();
-  for (const line of log) window.append([line]);
+  window.append(log.slice(0, 50));
+  window.changed();
+  while (!window.shown.peek().lines.length) await new Promise((resolve) => setTimeout(resolve));
+  for (const line of log.slice(50)) window.append([line]);
+  assert.deepEqual(window.shown.peek().lines, log.slice(0, 50), "what is shown changes as a whole");
   const all = log.map((line) => line.line);
   assert.deepEqual(texts(window), all.slice(-texts(window).length));
   assert.ok(window.lines.length <= MOST_LINES + 600);

@@ -13,25 +13,31 @@ const COLOURS = 8;
 
 /** @param {{window: import("./log_window.js").LogWindow, nameOf: (name: string) => string, label: string}} properties */
 export function LogList({ window: log, nameOf, label }) {
-  const version = log.version.value;
+  const state = log.shown.value;
+  const { lines, hasOlder, isAtEnd } = state;
   const element = useRef(null);
-  const added = useRef(log.added);
+  const added = useRef(state.added);
   const [isFollowing, setFollowing] = useState(true);
   const [shown, setShown] = useState(null);
   const [active, setActive] = useState(null);
-  const count = log.lines.length;
+  const count = lines.length;
   useLayoutEffect(() => {
     // Lines before the visible ones must not move them.
-    const shift = (log.added - added.current) * ROW_HEIGHT;
-    added.current = log.added;
-    if (isFollowing && log.isAtEnd) element.current.scrollTop = element.current.scrollHeight;
+    const shift = (state.added - added.current) * ROW_HEIGHT;
+    added.current = state.added;
+    if (isFollowing && isAtEnd) element.current.scrollTop = element.current.scrollHeight;
     else if (shift) element.current.scrollTop += shift;
-  }, [version, log, isFollowing]);
-  const onScroll = ({ first, last }) => {
+  }, [state, isFollowing]);
+  const readOn = ({ first, last }) => {
     if (first < NEAR) log.older();
     if (last > count - NEAR) log.newer();
   };
-  const place = active === null ? -1 : log.lines.indexOf(active);
+  useEffect(() => {
+    // The position counts, not its changes: it may have returned to an end before its change was seen.
+    const { scrollTop, clientHeight } = element.current;
+    readOn({ first: scrollTop / ROW_HEIGHT, last: (scrollTop + clientHeight) / ROW_HEIGHT });
+  }, [state]);
+  const place = active === null ? -1 : lines.indexOf(active);
   const onWheel = (event) => event.deltaY < 0 && setFollowing(false);
   const atEnd = () => element.current.scrollTop + element.current.clientHeight > element.current.scrollHeight - ROW_HEIGHT;
   const onKey = (event) => {
@@ -41,8 +47,8 @@ export function LogList({ window: log, nameOf, label }) {
     if (!step || !count) return undefined;
     event.preventDefault();
     const next = Math.max(0, Math.min(count - 1, (place < 0 ? count : place) + step));
-    setActive(log.lines[next]);
-    setFollowing(next === count - 1 && log.isAtEnd);
+    setActive(lines[next]);
+    setFollowing(next === count - 1 && isAtEnd);
     const top = next * ROW_HEIGHT;
     const box = element.current;
     if (top < box.scrollTop) box.scrollTop = top;
@@ -52,10 +58,10 @@ export function LogList({ window: log, nameOf, label }) {
   const end = () => {
     setFollowing(true);
     setActive(null);
-    if (!log.isAtEnd) log.open();
+    if (!isAtEnd) log.open();
   };
   const row = (index) => {
-    const line = log.lines[index];
+    const line = lines[index];
     const part = nameOf(line.name);
     return html`<div role="listitem" key=${line.key} class=${`log-line ${line.level} ${line === active ? "active" : ""}`} onClick=${() => (setActive(line), setShown(line))}>
       <time>${clock(line.time)}</time><span class=${`log-name colour-${colourOf(part)}`} title=${line.name}>${part}</span><span class="log-text">${line.level && html`<span class="hidden-text">${line.level}: </span>`}${line.message}${fieldsOf(line)}</span>
@@ -65,12 +71,12 @@ export function LogList({ window: log, nameOf, label }) {
   return html`<div class="log">
     ${error && html`<${Problem} error=${error} onRetry=${() => log.open()} />`}
     <div class="log-box" onWheel=${onWheel} onTouchMove=${() => setFollowing(false)} onPointerUp=${() => setFollowing(atEnd())}>
-      <${VirtualList} elementRef=${element} count=${count} rowHeight=${ROW_HEIGHT} row=${row} label=${label} onScroll=${onScroll} onKeyDown=${onKey} />
+      <${VirtualList} elementRef=${element} count=${count} rowHeight=${ROW_HEIGHT} row=${row} label=${label} onScroll=${readOn} onKeyDown=${onKey} />
       ${count === 0 && !error && html`<p class="empty" role="status">${log.isBusy.value ? "Reading …" : "No lines"}</p>`}
     </div>
     <p class="quiet log-foot">
-      <span>${count} lines${log.hasOlder ? ", earlier ones when scrolling up" : ""}</span>
-      ${!(isFollowing && log.isAtEnd) && html`<button onClick=${end}>Go to the end</button>`}
+      <span>${count} lines${hasOlder ? ", earlier ones when scrolling up" : ""}</span>
+      ${!(isFollowing && isAtEnd) && html`<button onClick=${end}>Go to the end</button>`}
     </p>
     ${shown && html`<${Line} line=${shown} part=${nameOf(shown.name)} onClose=${() => setShown(null)} />`}
   </div>`;

@@ -47,11 +47,12 @@ export class LogWindow {
     };
     /** @type {LogLine[]} */
     this.lines = [];
-    /** Changes whenever `lines` does; `added` is the number of lines that were put before the others. */
-    this.version = signal(0);
+    /** The number of lines that were put before the others. */
     this.added = 0;
     this.hasOlder = false;
     this.isAtEnd = false;
+    /** The state for the reader, which later lines do not change: a new one follows them. */
+    this.shown = signal(this.state());
     this.isBusy = signal(true);
     /** @type {import("../view.js").Signal<Error | null>} */
     this.error = signal(null);
@@ -217,6 +218,10 @@ export class LogWindow {
     });
   }
 
+  state() {
+    return { lines: [...this.lines], added: this.added, hasOlder: this.hasOlder, isAtEnd: this.isAtEnd };
+  }
+
   keys() {
     return new Set(this.lines.map((line) => line.key));
   }
@@ -237,7 +242,7 @@ export class LogWindow {
     if (this.timer) return;
     this.timer = setTimeout(() => {
       this.timer = 0;
-      this.version.value += 1;
+      this.shown.value = this.state();
     }, BATCH_MILLISECONDS);
   }
 
