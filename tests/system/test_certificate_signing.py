@@ -49,8 +49,10 @@ async def world() -> AsyncIterator[World]:
     authority = Authority.create(START)
     async with ControlPlane(clock=clock, system=["namespace-controller"]) as plane, plane.client() as client:
         await plane.settle()
-        assert plane._system is not None
-        await plane._system.control(certificate_signer(client, authority, clock))
+
+        assert plane._runner is not None
+        assert plane._runner.system is not None
+        await plane._runner.system.control(certificate_signer(client, authority, clock))
         yield World(plane, client, authority)
 
 

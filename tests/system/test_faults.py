@@ -190,7 +190,7 @@ async def test_owners_that_went_while_nobody_looked_are_missed() -> None:
         await family(world)
         await plane.settle()
         # The log forgets what happened while the feed was away: it has to begin anew.
-        assert plane._system is not None
+        assert plane._runner is not None
         await plane._stop_system()
         await world.delete("gone")
         store = plane._started.services.store

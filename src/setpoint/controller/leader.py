@@ -90,8 +90,11 @@ class Elector:
         *,
         ids: Ids | None = None,
         on_change: Callable[[bool], None] | None = None,
+        pause: Callable[[float], Awaitable[None]] | None = None,
     ) -> None:
-        """Creates an elector. `on_change` is called at the beginning and the end of each term. Raises ValueError."""
+        """Creates an elector. `on_change` is called at the beginning and the end of each term. `pause` waits between
+        two attempts to acquire the lease, for at most the given seconds; by default for all of them. Raises
+        ValueError."""
         config.check()
         self._ids = ids or SystemIds()
         self._clock = client.clock
@@ -102,6 +105,7 @@ class Elector:
         self.fence = Fence(self._clock)
         self.slow_paths = 0
         self._on_change = on_change
+        self._pause = pause or self._clock.sleep
         # The lease as last seen by this replica, and the time of the last observed change.
         self._lease: Object | None = None
         self._seen_at = 0.0
@@ -201,7 +205,7 @@ class Elector:
         """Waits until this replica holds the lease."""
         while not await self._try(self._client, self.config.renew_seconds):
             retry = self.config.retry_seconds
-            await self._clock.sleep(retry + retry * JITTER * self._ids.random())
+            await self._pause(retry + retry * JITTER * self._ids.random())
 
     async def _renewal(self) -> Coroutine[Any, Any, None]:
         """Returns the coroutine that waits for the loss of the lease, which is renewed from now on."""

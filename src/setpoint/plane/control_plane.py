@@ -41,6 +41,7 @@ from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.server_options import AccessControl, ServerSettings, Serving
+from setpoint.store.cached.publishing import SharedPublishing
 from setpoint.store.contract import Store
 from setpoint.store.files import make_directory
 from setpoint.system.controller_names import POLICY_STATUS, QUOTA, ROLE_AGGREGATION, chosen, excluded_from_server
@@ -51,13 +52,13 @@ if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
     from setpoint.objects.reconcile_report import ReconcileQuery, Reconciles
     from setpoint.plane.plane_snapshot import PlaneSnapshot
+    from setpoint.plane.system_runner import SystemRunner
     from setpoint.plane.telemetry import PlaneTelemetry
     from setpoint.server.access.audit.auditor import Auditor
     from setpoint.server.edge.tls import Certificates
     from setpoint.server.registry.conversion.functions import ConversionFunction
     from setpoint.server.request.context import Services
     from setpoint.store.memory import MemoryStore
-    from setpoint.system.system import System
     from setpoint.workload.workload_host import WorkloadHost
     from setpoint.workload.workloads import Workloads, WorkloadSettings
 
@@ -148,9 +149,10 @@ class ControlPlane:
         self._server: Server | None = None
         self._authenticating: Authentication | None = None
         self._opened: PlaneEndpoint | None = None
-        self._system: System | None = None
+        self._runner: SystemRunner | None = None
+        # True if other servers may write to the store.
+        self._shares_store = False
         self._host = self._workload_host(config.workloads if workloads is None else workloads)
-        self._starting: asyncio.Task[None] | None = None
         self._telemetry_directory = telemetry
         self._telemetry: PlaneTelemetry | None = None
         # A store with initial objects, and whether the system objects are among them.
@@ -209,6 +211,7 @@ class ControlPlane:
             store = self._initial or self._store_argument
             if isinstance(store, str):
                 store = await open_store(store, self._clock, self._ids, plane_options.retention(self.config))
+            self._shares_store = isinstance(store, SharedPublishing)
             if isinstance(self._store_argument, str):
                 stack.push_async_callback(store.close)
             if self._auditor is None and self.config.audit.log_path:
@@ -350,7 +353,7 @@ class ControlPlane:
     @property
     def controllers(self) -> "list[Controller]":
         """The running built-in controllers: the system controllers, and those of workloads."""
-        own = self._system.controllers if self._system is not None else ()
+        own = self._runner.controllers if self._runner is not None else ()
         return [*own, *(self._host.controllers if self._host is not None else ())]
 
     async def _recorded_runs(self, wanted: "ReconcileQuery") -> "Reconciles":
@@ -384,43 +387,38 @@ class ControlPlane:
             await self._host.shutdown.ended()
 
     def start_system(self, names: bool | Collection[str] = True) -> None:
-        """Starts system controllers in the background, unless they run already."""
+        """Starts system controllers in the background, unless they run already. Servers that share a store elect the
+        one that runs them."""
         names = chosen(names, self._nodes)
-        if names and self._starting is None:
-            self._starting = asyncio.create_task(self._start_system(names))
+        if names and self._runner is None:
+            from setpoint.plane.system_runner import SystemRunner
 
-    async def _start_system(self, names: Collection[str]) -> None:
-        from setpoint.system.system import System
-        from setpoint.system.system_environment import ServerInterface
-
-        self._system = System(ServerInterface(self._started), names, self._nodes)
-        self._started.services.measured.append(self._system)
-        await self._system.start()
-        await self._publish_authority()
+            server = self._started
+            self._runner = SystemRunner(
+                server, names, self._nodes, self._publish_authority, is_elected=self._shares_store
+            )
 
     async def _publish_authority(self) -> None:
         """Publishes the authority of the server's certificate in every namespace, and signs certificates of clients, if
-        the system controllers run."""
-        if self._system is not None and self._opened is not None and (authority := self._opened.server_authority):
-            await self._system.publish(authority)
+        the system controllers run here."""
+        system = self._runner.system if self._runner is not None else None
+        if system is not None and self._opened is not None and (authority := self._opened.server_authority):
+            await system.publish(authority)
             if (signer := self._opened.signer) is not None:
-                await self._system.sign_with(signer)
+                await system.sign_with(signer)
 
     async def _check_controllers(self) -> None:
-        """Raises PlaneError unless the system controllers run, in this process or in a kube-controller-manager."""
-        if self._system is None or not self._system.is_running:
+        """Raises PlaneError unless the system controllers run, in servers of this store or in a
+        kube-controller-manager."""
+        if self._runner is not None:
+            await self._runner.check()
+        else:
             await check_lease(self._started.services, "kube-controller-manager")
 
     async def _stop_system(self) -> None:
-        starting, self._starting = self._starting, None
-        if starting is not None:
-            starting.cancel()
-            await asyncio.gather(starting, return_exceptions=True)
-        system, self._system = self._system, None
-        if system is not None:
-            if self._server is not None:
-                self._server.services.measured.remove(system)
-            await system.stop()
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.stop()
 
     async def preload(self) -> None:
         """Imports the modules that only some requests need, in a thread, so that no request waits for an import. Call
@@ -431,19 +429,21 @@ class ControlPlane:
 
     def pulse(self) -> object:
         """Returns a value that changes with every step of the system controllers, for tests in virtual time."""
-        return None if self._system is None else self._system.pulse()
+        system = self._runner.system if self._runner is not None else None
+        return None if system is None else system.pulse()
 
     async def system_started(self) -> None:
-        """Waits until the system controllers run, and the nodes exist."""
-        if self._starting is not None:
-            await asyncio.shield(self._starting)
+        """Waits until the system controllers run, and the nodes exist. If another server runs the controllers of a
+        shared store, does not wait for them."""
+        if self._runner is not None:
+            await self._runner.started()
 
     async def settle(self) -> None:
         """Waits until the system controllers have processed all earlier writes: dependents are deleted, namespaces are
-        empty. Tests can use this method instead of polling."""
-        await self.system_started()
-        if self._system is not None:
-            await self._system.wait_processed()
+        empty. Tests can use this method instead of polling. If another server runs the controllers of a shared store,
+        does not wait for them."""
+        if self._runner is not None:
+            await self._runner.processed()
 
     def _open_auditor(self) -> "Auditor":
         from setpoint.server.access.audit.factory import AuditError, open_auditor

@@ -6,6 +6,7 @@ from typing import Any
 
 from setpoint.client.client import Client
 from setpoint.client.mapper import Mapper
+from setpoint.controller.fence import Fence, fenced
 from setpoint.node.functions import NodeAgents
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
@@ -17,10 +18,11 @@ from setpoint.store.contract import TooLate
 
 
 class ServerInterface:
-    """The interface of a server for its controllers."""
+    """The interface of a server for its controllers. With a fence, the controllers write only while the server
+    leads."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, server: Server, fence: Fence | None = None) -> None:
+        self._server, self._fence = server, fence
         # The number of requests of the controllers.
         self.request_count = 0
         # The kinds of the server are the same for all users: one discovery serves all controllers.
@@ -35,7 +37,7 @@ class ServerInterface:
         priority = self._server.services.priority
         client = Client(transport, clock=self.clock, on_warning=_ignore, mapper=self._mapper, priority=priority)
         self._mapper = client.mapper
-        return client
+        return client if self._fence is None else fenced(client, self._fence)
 
     def _handle(self, request: Request) -> Coroutine[Any, Any, Response]:
         self.request_count += 1

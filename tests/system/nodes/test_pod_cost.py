@@ -17,7 +17,9 @@ REPLICAS = 40
 
 def pods_of(world: testing.World) -> Any:
     """The informer of the pods in the cache of the system controllers."""
-    system = world.plane._system
+    runner = world.plane._runner
+    assert runner is not None
+    system = runner.system
     assert system is not None
     return system.cache.informer(POD)
 
