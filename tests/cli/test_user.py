@@ -20,6 +20,7 @@ from setpoint.client.client import Client as ApiClient
 from setpoint.objects.clock import SystemClock
 from setpoint.plane import ControlPlane
 from setpoint.server.edge.identity import Identity
+from setpoint.server.server_keys import ServerKeys
 
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -46,7 +47,7 @@ def certificate(config: Any) -> x509.Certificate:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The directory of a server that has been started once, without a kubeconfig in it."""
-    Identity([], SystemClock(), tmp_path / "data")
+    Identity([], SystemClock(), ServerKeys(tmp_path / "data"))
     return tmp_path / "data"
 
 

@@ -235,6 +235,14 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
             extra={"metavar": "DIR"},
         ),
     ] = ""
+    identity_key: Annotated[
+        str,
+        Meta(
+            description="A file with at least 32 random bytes, which encrypts the authority, keys and token that the "
+            "servers of an etcd share; the same for all of them.",
+            extra={"flag": "--identity-key", "metavar": "FILE"},
+        ),
+    ] = ""
     kubeconfig: Annotated[
         str,
         Meta(

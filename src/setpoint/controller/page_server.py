@@ -136,9 +136,10 @@ class PageServer:
         if not self._tls:
             return None
         from setpoint.server.edge.identity import Identity
+        from setpoint.server.server_keys import ServerKeys
 
         # Clients verify the certificate with the real time, even if the injected clock is virtual.
-        return Identity([self._address.host], SystemClock())
+        return Identity([self._address.host], SystemClock(), ServerKeys())
 
     async def _renew(self, kept: RenewedCertificate) -> None:
         while True:

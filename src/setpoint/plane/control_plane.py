@@ -40,9 +40,10 @@ from setpoint.server.outbound.service_resolver import ServiceError, ServiceResol
 from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.server.request.admission_plugin import Plugin
+from setpoint.server.server_keys import ServerKeys
 from setpoint.server.server_options import AccessControl, ServerSettings, Serving
 from setpoint.store.cached.publishing import SharedPublishing
-from setpoint.store.contract import Store
+from setpoint.store.contract import SharedIdentity, Store
 from setpoint.store.files import make_directory
 from setpoint.system.controller_names import POLICY_STATUS, QUOTA, ROLE_AGGREGATION, chosen, excluded_from_server
 from setpoint.system.node_setting import NodeSetting, parse_nodes
@@ -117,7 +118,7 @@ class ControlPlane:
         """Raises PlaneError."""
         self.config = config = config or Config()
         self._store_argument = config.store if store is None else store
-        self._data = data_directory(self._store_argument, data or config.data or None)
+        self._keys = ServerKeys(data_directory(self._store_argument, data or config.data or None))
         self._token = token or config.token
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
@@ -183,7 +184,7 @@ class ControlPlane:
         store = in_memory(found) if is_in_memory else await services.offload.run(_COPIES, partial(in_memory, found))
         settings = {
             # The files of this plane stay its own.
-            "config": structs.replace(self.config, data="", token="", audit=Audit()),
+            "config": structs.replace(self.config, data="", identity_key="", token="", audit=Audit()),
             "admission": self._admission,
             "conversions": self._conversions,
             "serving": self._serving,
@@ -214,11 +215,12 @@ class ControlPlane:
             self._shares_store = isinstance(store, SharedPublishing)
             if isinstance(self._store_argument, str):
                 stack.push_async_callback(store.close)
+            await self._share_identity(store)
             if self._auditor is None and self.config.audit.log_path:
                 self._auditor = self._open_auditor()
                 stack.callback(self._close_auditor)
             authentication = self._authenticating = assemble(
-                plane_options.authentication(self.config.authentication), {self.token: ADMIN}, self._clock, self._data
+                plane_options.authentication(self.config.authentication), {self.token: ADMIN}, self._clock, self._keys
             )
             stack.callback(authentication.close)
             self._server = self._assemble_server(store, authentication)
@@ -258,7 +260,7 @@ class ControlPlane:
                 self._server,
                 self._clock,
                 self._limits,
-                self._data,
+                self._keys,
                 self._stack,
                 self._publish_authority,
                 self._serving.dashboard,
@@ -267,6 +269,15 @@ class ControlPlane:
         if not self._read_only:
             self.start_system(self._system_names)
         return self
+
+    async def _share_identity(self, store: Store) -> None:
+        """Takes the keys that the servers of a shared store have in common. Raises PlaneError."""
+        if isinstance(store, SharedIdentity):
+            from setpoint.plane.shared_identity import share
+
+            await share(self._keys, store, self.config.identity_key)
+        elif self.config.identity_key:
+            raise PlaneError("identityKey (--identity-key): only servers that share an etcd share an identity")
 
     async def _open_telemetry(self, services: "Services", stack: AsyncExitStack) -> None:
         """Serves stored telemetry, and receives that of workloads if enabled."""
@@ -537,7 +548,7 @@ class ControlPlane:
         if not self._token:
             from setpoint.server.edge.identity import token
 
-            self._token = token(self._data)
+            self._token = token(self._keys)
         return self._token
 
     @property

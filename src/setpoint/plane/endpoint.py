@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setpoint.objects.clock import Clock, SystemClock
@@ -17,6 +16,7 @@ from setpoint.server.bootstrap.system_objects import track_legacy_tokens
 from setpoint.server.edge.kubeconfig import KEPT, kubeconfig
 from setpoint.server.edge.limits import Limits
 from setpoint.server.message import Request, RequestHandler, Response
+from setpoint.server.server_keys import ServerKeys
 from setpoint.server.telemetry.verbs import RECEIVER_PATH
 from setpoint.store.contract import StoreError
 
@@ -37,15 +37,15 @@ _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class PlaneEndpoint:
-    """Opens a server to other processes. `stack` closes the sockets at the end; `data` is the directory of the
-    certificate authority, if any. `renewed` is called after each renewal of the certificates."""
+    """Opens a server to other processes. `stack` closes the sockets at the end; `keys` has the
+    certificate authority. `renewed` is called after each renewal of the certificates."""
 
     def __init__(
         self,
         server: Server,
         clock: Clock,
         limits: Limits,
-        data: Path | None,
+        keys: ServerKeys,
         stack: AsyncExitStack,
         renewed: Callable[[], Awaitable[None]],
         dashboard: "DashboardSettings | None" = None,
@@ -61,7 +61,7 @@ class PlaneEndpoint:
 
             server.services.logins = self._logins = logins.Logins(clock)
         self._renewed = renewed
-        self._server, self._clock, self._limits, self._data, self._stack = server, clock, limits, data, stack
+        self._server, self._clock, self._limits, self._keys, self._stack = server, clock, limits, keys, stack
         self._listener: Listener | None = None
         self._identity: Identity | None = None
         self._certificates: Identity | Provided | None = None
@@ -121,7 +121,7 @@ class PlaneEndpoint:
             from setpoint.server.edge.front_proxy import CLIENT, FrontProxy
 
             # Other programs verify the certificate, with real clocks even if ours is simulated.
-            found = self._front_proxy = FrontProxy(SystemClock(), self._data)
+            found = self._front_proxy = FrontProxy(SystemClock(), self._keys)
             await publish_front_proxy(self._server.services, found.authority, CLIENT)
         return self._front_proxy.pair()
 
@@ -211,7 +211,7 @@ class PlaneEndpoint:
 
         called = [address_of(host), *names] if host else names
         # Other machines verify the certificates, with real clocks even if ours is simulated.
-        self._identity = Identity(called, SystemClock(), self._data)
+        self._identity = Identity(called, SystemClock(), self._keys)
         return self._identity
 
 

@@ -22,7 +22,7 @@ written as UTF-8, and a transaction that names a key twice, are errors of the ca
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from setpoint.objects.provenance import Actor, Cause
 
@@ -203,6 +203,18 @@ class Snapshot(Protocol):
 
     def dump(self) -> bytes:
         """Returns the snapshot as bytes, which any backend can load."""
+
+
+@runtime_checkable
+class SharedIdentity(Protocol):
+    """A store with a place for what its servers have in common. The place is not part of the log: no read, history or
+    snapshot of the store has its content."""
+
+    async def identity(self) -> bytes | None:
+        """Returns the content; None without one."""
+
+    async def keep_identity(self, own: bytes) -> bytes:
+        """Stores the content unless there is one. Returns the stored content."""
 
 
 class StateReads(Protocol):

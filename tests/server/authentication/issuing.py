@@ -16,8 +16,9 @@ from setpoint.server.access.authentication.settings import AuthenticationSetting
 from setpoint.server.edge.identity import Identity
 from setpoint.server.edge.listener import Listener
 from setpoint.server.message import Request, Response
+from setpoint.server.server_keys import ServerKeys
 
-IDENTITY = Identity([], SystemClock())
+IDENTITY = Identity([], SystemClock(), ServerKeys())
 
 
 def signer(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> jwt.Signer:

@@ -17,6 +17,7 @@ from setpoint.server import secret_files
 from setpoint.server.edge.certificates import LIFETIME, RENEWAL, Authority, CertificateError, Pair
 from setpoint.server.edge.identity import Identity, token
 from setpoint.server.edge.kubeconfig import is_ours, kubeconfig
+from setpoint.server.server_keys import ServerKeys
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -84,11 +85,11 @@ def test_nothing_issued_outlives_its_authority() -> None:
 
 def test_what_is_kept_is_found_again_and_is_for_our_own_user(tmp_path: Path) -> None:
     directory = tmp_path / "deep" / "keys"
-    first = Identity(["10.0.0.1"], SystemClock(), directory)
-    second = Identity(["10.0.0.1"], SystemClock(), directory)
+    first = Identity(["10.0.0.1"], SystemClock(), ServerKeys(directory))
+    second = Identity(["10.0.0.1"], SystemClock(), ServerKeys(directory))
     assert second.authority.pair == first.authority.pair
     assert not second.renew()
-    assert token(directory) == token(directory) != token(None)
+    assert token(ServerKeys(directory)) == token(ServerKeys(directory)) != token(ServerKeys())
     assert (directory / "ca.crt").read_bytes() == first.authority.pair.certificate
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
     assert modes == {"authority.pem": 0o600, "server.pem": 0o600, "admin.token": 0o600, "ca.crt": 0o644}
@@ -96,16 +97,16 @@ def test_what_is_kept_is_found_again_and_is_for_our_own_user(tmp_path: Path) -> 
 
 
 def test_a_new_name_makes_a_new_certificate_of_the_same_authority(tmp_path: Path) -> None:
-    Identity([], SystemClock(), tmp_path)
+    Identity([], SystemClock(), ServerKeys(tmp_path))
     before = (tmp_path / "server.pem").read_bytes()
-    again = Identity(["10.9.9.9"], SystemClock(), tmp_path)
+    again = Identity(["10.9.9.9"], SystemClock(), ServerKeys(tmp_path))
     assert (tmp_path / "server.pem").read_bytes() != before
     assert again.authority.pair.certificate == (tmp_path / "ca.crt").read_bytes()
 
 
 def test_a_certificate_is_renewed_while_the_server_runs(tmp_path: Path) -> None:
     clock = ManualClock(NOW)
-    identity = Identity([], clock, tmp_path)
+    identity = Identity([], clock, ServerKeys(tmp_path))
     before = (tmp_path / "server.pem").read_bytes()
     clock.advance((LIFETIME - RENEWAL).total_seconds() - 60)
     assert not identity.renew()
@@ -117,13 +118,13 @@ def test_a_certificate_is_renewed_while_the_server_runs(tmp_path: Path) -> None:
 
 def test_an_authority_that_cannot_be_used_is_named_with_the_remedy(tmp_path: Path) -> None:
     clock = ManualClock(NOW)
-    Identity([], clock, tmp_path)
+    Identity([], clock, ServerKeys(tmp_path))
     clock.advance(4000 * 86400)
     with pytest.raises(CertificateError, match=r"authority\.pem: the authority has expired; move the file away"):
-        Identity([], clock, tmp_path)
+        Identity([], clock, ServerKeys(tmp_path))
     (tmp_path / "authority.pem").write_bytes(b"nonsense")
     with pytest.raises(CertificateError, match=r"authority\.pem: .*; move the file away"):
-        Identity([], clock, tmp_path)
+        Identity([], clock, ServerKeys(tmp_path))
 
 
 def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -162,6 +163,6 @@ def test_only_what_we_wrote_counts_as_ours() -> None:
 
 
 def test_the_context_speaks_modern_tls_only() -> None:
-    context = Identity([], SystemClock()).context
+    context = Identity([], SystemClock(), ServerKeys()).context
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
     assert context.verify_mode is ssl.CERT_OPTIONAL

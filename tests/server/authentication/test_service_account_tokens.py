@@ -17,6 +17,7 @@ from tests.server.authentication.asking import ACCOUNTS, ADMINS, JANES, PODS, As
 from setpoint.objects.tree import Object
 from setpoint.server.access.authentication.settings import AuthenticationSettings, ServiceAccountSettings
 from setpoint.server.access.authentication.token_issuer import Issuer
+from setpoint.server.server_keys import ServerKeys
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "token_requests.yaml").read_text())
@@ -309,7 +310,7 @@ async def test_the_keys_are_told_to_service_accounts_and_not_to_anybody(ask: Ask
 
 def test_a_kept_key_makes_tokens_good_in_the_next_life(tmp_path: Path) -> None:
     def issued() -> str:
-        return Issuer(directory=tmp_path).keys("")[0].kid
+        return Issuer(keys=ServerKeys(tmp_path)).keys("")[0].kid
 
     assert issued() == issued()
     [file] = tmp_path.iterdir()

@@ -16,8 +16,9 @@ from setpoint.server.edge.identity import Identity
 from setpoint.server.edge.limits import Limits
 from setpoint.server.edge.tls import Certificates, Provided
 from setpoint.server.message import Frame, Peer, Request, Response, Sink
+from setpoint.server.server_keys import ServerKeys
 
-IDENTITY = Identity([], SystemClock())
+IDENTITY = Identity([], SystemClock(), ServerKeys())
 
 
 def trusting(authority: Authority = IDENTITY.authority) -> ssl.SSLContext:

@@ -4,26 +4,22 @@ Extension servers believe the user names that a client with a certificate of thi
 signs no other certificates: the certificate of a user must not suffice to act as another user.
 """
 
-from datetime import datetime
-from pathlib import Path
-
 from setpoint.objects.clock import Clock
-from setpoint.server import secret_files
-from setpoint.server.edge.certificates import LIFETIME, RENEWAL, Authority
-from setpoint.server.edge.identity import joined, kept_authority
-from setpoint.store.files import make_directory
+from setpoint.server.edge.certificates import LIFETIME, RENEWAL
+from setpoint.server.edge.identity import authority, joined
+from setpoint.server.server_keys import ServerKeys
 
 CLIENT = "front-proxy-client"
-_FILE = "front-proxy.pem"
+FRONT_PROXY, CALLED = "front-proxy.pem", "front-proxy-ca"
 
 
 class FrontProxy:
-    """The authority and the client certificate. In a directory, the authority is created once and kept."""
+    """The authority, which is created once and kept, and the client certificate."""
 
-    def __init__(self, clock: Clock, directory: Path | None) -> None:
+    def __init__(self, clock: Clock, keys: ServerKeys) -> None:
         """Raises OSError or CertificateError."""
         self._clock = clock
-        self._authority = _authority(clock.now(), directory)
+        self._authority = authority(keys, clock.now(), FRONT_PROXY, CALLED)
         self._pair, self._renewal = b"", clock.now()
 
     @property
@@ -38,14 +34,3 @@ class FrontProxy:
             self._pair = joined(self._authority.issue_client(CLIENT, (), now))
             self._renewal = now + LIFETIME - RENEWAL
         return self._pair
-
-
-def _authority(now: datetime, directory: Path | None) -> Authority:
-    if directory is not None and (directory / _FILE).exists():
-        return kept_authority(directory, now, _FILE)
-    made = Authority.create(now, "front-proxy-ca")
-    if directory is None:
-        return made
-    make_directory(directory)
-    secret_files.write_once(directory / _FILE, joined(made.pair))
-    return kept_authority(directory, now, _FILE)

@@ -1,9 +1,7 @@
-"""The credentials of a server, stored in a directory: its certificate authority, its certificate, the administrator's
-token.
+"""The certificate authority of a server, and its certificate.
 
-They are created at the first start and reused at later starts, so that clients keep trusting the server. Without a
-directory they exist only in the process. The certificate is renewed long before it expires, at the start or while the
-server runs; the authority is not.
+They are created at the first start and reused at later starts, so that clients keep trusting the server. The
+certificate is renewed long before it expires, at the start or while the server runs; the authority is not.
 """
 
 import secrets
@@ -16,32 +14,50 @@ from setpoint.server import secret_files
 from setpoint.server.certificate_pair import load_pair
 from setpoint.server.edge.certificates import KUBERNETES_NAMES, Authority, CertificateError, Pair
 from setpoint.server.edge.tls import server_context
-from setpoint.store.files import make_directory
+from setpoint.server.server_keys import ServerKeys
 
-_AUTHORITY = "authority.pem"
+AUTHORITY, ADMIN_TOKEN = "authority.pem", "admin.token"
 _END = b"-----END CERTIFICATE-----\n"
 
 
-def token(directory: Path | None) -> str:
-    """Returns the administrator's token: the stored one, or a new one."""
-    made = secrets.token_urlsafe(32)
-    if directory is None:
-        return made
-    _prepare(directory)
-    return secret_files.write_once(directory / "admin.token", made.encode()).decode("ascii", "replace").strip() or made
+def new_token() -> bytes:
+    """Returns a random token."""
+    return secrets.token_urlsafe(32).encode()
 
 
-def kept_authority(directory: Path, now: datetime, file: str = _AUTHORITY) -> Authority:
-    """Returns the authority stored in a file of a directory. Raises OSError, or CertificateError if the authority is
-    invalid or expired."""
-    path = directory / file
+def token(keys: ServerKeys) -> str:
+    """Returns the administrator's token: the kept one, or a new one. Raises OSError, or CertificateError if the kept
+    one is empty."""
+    found = keys.keep(ADMIN_TOKEN, new_token).decode("ascii", "replace").strip()
+    if not found:
+        raise CertificateError(f"{keys.place(ADMIN_TOKEN)} is empty; move the file away to create a new token")
+    return found
+
+
+def kept_authority(directory: Path, now: datetime) -> Authority:
+    """Returns the authority stored in a directory. Raises OSError, or CertificateError if the authority is invalid or
+    expired."""
+    path = directory / AUTHORITY
+    return valid_authority(path.read_bytes(), now, str(path))
+
+
+def authority(keys: ServerKeys, now: datetime, name: str = AUTHORITY, called: str = "setpoint-ca") -> Authority:
+    """Returns the authority that is kept under a name; a new one, `called` so, if there is none. Raises OSError, or
+    CertificateError if the authority is invalid or expired."""
+    found = keys.keep(name, lambda: joined(Authority.create(now, called).pair))
+    return valid_authority(found, now, keys.place(name))
+
+
+def valid_authority(data: bytes, now: datetime, place: str) -> Authority:
+    """Returns an authority from the content of its file. Raises CertificateError, which names the place and the
+    remedy."""
     try:
-        authority = Authority(parted(path.read_bytes()))
+        found = Authority(parted(data))
     except CertificateError as error:
-        raise CertificateError(f"{path}: {error}; move the file away to create a new authority") from error
-    if authority.expires <= now:
-        raise CertificateError(f"{path}: the authority has expired; move the file away to create a new authority")
-    return authority
+        raise CertificateError(f"{place}: {error}; move the file away to create a new authority") from error
+    if found.expires <= now:
+        raise CertificateError(f"{place}: the authority has expired; move the file away to create a new authority")
+    return found
 
 
 class Identity:
@@ -49,16 +65,14 @@ class Identity:
 
     renewal_seconds = 6 * 3600.0
 
-    def __init__(self, names: Sequence[str], clock: Clock, directory: Path | None = None) -> None:
+    def __init__(self, names: Sequence[str], clock: Clock, keys: ServerKeys) -> None:
         """Loads or creates them. `names` are additional names of the server.
 
-        Raises OSError, or CertificateError if the files in the directory are invalid.
+        Raises OSError, or CertificateError if the kept ones are invalid.
         """
         self._names = (*KUBERNETES_NAMES, *names)
         self._clock = clock
-        self._directory = directory
-        if directory is not None:
-            _prepare(directory)
+        self._keys, self._directory = keys, keys.directory
         self.authority = self._find_authority()
         self.context = server_context(self.authority.pair.certificate.decode("ascii"))
         self._serving = self._find_serving()
@@ -83,17 +97,12 @@ class Identity:
         return True
 
     def _find_authority(self) -> Authority:
-        now = self._clock.now()
-        if self._directory is None:
-            return Authority.create(now)
-        path = self._directory / _AUTHORITY
-        if not path.exists():
-            secret_files.write_once(path, joined(Authority.create(now).pair))
-        authority = kept_authority(self._directory, now)
-        public = self._directory / "ca.crt"
-        if not public.exists() or public.read_bytes() != authority.pair.certificate:
-            secret_files.write(public, authority.pair.certificate, 0o644)
-        return authority
+        found = authority(self._keys, self._clock.now())
+        if self._directory is not None:
+            public = self._directory / "ca.crt"
+            if not public.exists() or public.read_bytes() != found.pair.certificate:
+                secret_files.write(public, found.pair.certificate, 0o644)
+        return found
 
     def _find_serving(self) -> Pair:
         if self._directory is not None and (path := self._directory / "server.pem").exists():
@@ -110,10 +119,6 @@ class Identity:
 
     def _load(self) -> None:
         load_pair(self.context, joined(self._serving))
-
-
-def _prepare(directory: Path) -> None:
-    make_directory(directory)
 
 
 def joined(pair: Pair) -> bytes:

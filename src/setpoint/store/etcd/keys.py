@@ -2,6 +2,7 @@
 
     ROOT/epoch                     which epoch is current, and where its revisions begin
     ROOT/compact                   the revision that the replicas last agreed to compact to
+    ROOT/identity                  the keys that the servers share, which are not part of the log
     ROOT/fence/CLIENT              raised by a client that does not know whether its writes landed
     ROOT/log/EPOCH/head            written by every transaction: its revision is the store's revision
     ROOT/log/EPOCH/s/KEY           the state: one key each
@@ -43,6 +44,10 @@ class Root(NamedTuple):
     @property
     def compact(self) -> bytes:
         return f"{self.path}/compact".encode()
+
+    @property
+    def identity(self) -> bytes:
+        return f"{self.path}/identity".encode()
 
     def fence(self, client: str) -> bytes:
         return f"{self.path}/fence/{client}".encode()

@@ -213,6 +213,19 @@ class EtcdStore:
     def watch(self, prefix: str, after: int | None = None) -> Watch:
         return self._feed.watch(prefix, after)
 
+    # The identity of the servers
+
+    async def identity(self) -> bytes | None:
+        found = wire.first((await self._session.read(lambda _: [wire.get(self._session.root.identity)])).answers[0])
+        return found.value if found is not None else None
+
+    async def keep_identity(self, own: bytes) -> bytes:
+        key = self._session.root.identity
+        request = wire.txn([wire.mod_is(key, 0)], [wire.put(key, own)], [wire.get(key)])
+        response = await self._session.client.txn(request, once=False)
+        found = None if response.succeeded else wire.first(response.responses[0])
+        return own if found is None else found.value
+
     # The past
 
     async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:

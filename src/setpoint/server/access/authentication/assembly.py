@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ from setpoint.server.access.authentication.settings import AuthenticationSetting
 from setpoint.server.access.authentication.token_file import read_token_file
 from setpoint.server.access.authentication.token_issuer import Issuer
 from setpoint.server.ports import User
+from setpoint.server.server_keys import ServerKeys
 
 if TYPE_CHECKING:
     from setpoint.server.access.authentication.oidc import OIDCTokens
@@ -29,14 +29,14 @@ class Authentication:
 
 
 def assemble(
-    settings: AuthenticationSettings, tokens: Mapping[str, User], clock: Clock, directory: Path | None = None
+    settings: AuthenticationSettings, tokens: Mapping[str, User], clock: Clock, keys: ServerKeys | None = None
 ) -> Authentication:
     """Creates the components that the settings describe. `tokens` are accepted in addition to the token file and take
     precedence.
 
-    The signing key of service accounts is kept in the directory. Raises OSError or ValueError.
+    The signing key of service accounts is one of the keys of the server. Raises OSError or ValueError.
     """
-    issuer = Issuer(settings.service_accounts, directory)
+    issuer = Issuer(settings.service_accounts, keys)
     others = [_oidc(each, place, issuer, clock) for place, each in enumerate(settings.oidc)]
 
     def close() -> None:

@@ -7,16 +7,14 @@ key exists only as long as the server.
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setpoint.objects.tree import Object
-from setpoint.server import secret_files
 from setpoint.server.access.authentication.settings import ServiceAccountSettings
 from setpoint.server.access.authentication.token_result import TokenError
 from setpoint.server.access.authentication.users import service_account_user
 from setpoint.server.ports import TokenLifetime, TokenReference
-from setpoint.store.files import make_directory
+from setpoint.server.server_keys import ServerKeys
 
 if TYPE_CHECKING:
     from setpoint.server.access.authentication.jwt import Key, Signer
@@ -27,29 +25,26 @@ JWKS_PATH = "/openid/v1/jwks"
 WARNED_SECONDS = 3607
 _EXTENDED_SECONDS = 365 * 24 * 3600
 
-_FILE = "service-accounts.pem"
+SERVICE_ACCOUNTS = "service-accounts.pem"
 
 
 class Issuer:
     """Issues the tokens of service accounts and holds the keys that verify them."""
 
-    def __init__(self, settings: ServiceAccountSettings | None = None, directory: Path | None = None) -> None:
+    def __init__(self, settings: ServiceAccountSettings | None = None, keys: ServerKeys | None = None) -> None:
         """Loads the configured keys. Raises OSError or ValueError if a key cannot be used."""
         self.settings = settings or ServiceAccountSettings()
-        self._directory = directory
+        self._server_keys = keys or ServerKeys()
         if not self.settings.issuers:
             raise ValueError("service_accounts.issuers: at least one issuer is required")
         if self.settings.signing_key or self.settings.verification_keys:
             self.keys("")  # report invalid keys now, not at the first request
 
     def keep_key(self) -> None:
-        """Generates the signing key and writes the key to the directory, if there is a directory without a key. Does
-        not load the code that signs. Raises OSError."""
-        if self._directory is not None and self.settings.signing_key is None:
-            path = self._directory / _FILE
-            if not path.exists():
-                make_directory(self._directory)
-                secret_files.write_once(path, _new_key())
+        """Generates and keeps the signing key, if there is a directory without a key. Does not load the code that
+        signs. Raises OSError."""
+        if self._server_keys.directory is not None and self.settings.signing_key is None:
+            self._server_keys.keep(SERVICE_ACCOUNTS, new_key)
 
     @property
     def name(self) -> str:
@@ -137,18 +132,14 @@ class Issuer:
     def _signer(self) -> "Signer":
         from setpoint.server.access.authentication.jwt import Signer
 
-        given, directory = self.settings.signing_key, self._directory
+        given = self.settings.signing_key
         try:
-            if given is not None:
-                return Signer(given.read_bytes())
-            if directory is None:
-                return Signer(_new_key())
-            self.keep_key()
-            return Signer((directory / _FILE).read_bytes())
+            return Signer(self._server_keys.keep(SERVICE_ACCOUNTS, new_key) if given is None else given.read_bytes())
         except TokenError as error:
             if given is not None:
                 raise ValueError(f"service_accounts.signing_key: {given}: {error}") from None
-            raise ValueError(f"{directory}/{_FILE}: {error}. Move the file away to generate a new key") from None
+            place = self._server_keys.place(SERVICE_ACCOUNTS)
+            raise ValueError(f"{place}: {error}. Move the file away to generate a new key") from None
 
     @cached_property
     def _keys(self) -> "Sequence[Key]":
@@ -163,7 +154,8 @@ class Issuer:
         return tuple(found.values())
 
 
-def _new_key() -> bytes:
+def new_key() -> bytes:
+    """Returns a new signing key in PEM."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
