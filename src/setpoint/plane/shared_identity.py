@@ -26,8 +26,8 @@ _LEAST_KEY_BYTES, _NONCE_BYTES = 32, 12
 _PURPOSE = b"setpoint identity 1"
 _NOT_ENCRYPTED = (
     "the identity of the servers of this store is stored without encryption: start without --identity-key. To encrypt "
-    "it, stop all servers, delete the key ROOT/identity of the store in etcd, and start them with --identity-key and "
-    "empty directories (--data); then all clients need new credentials"
+    "it, stop all servers, delete the key `identity` below the root of the store in etcd (/setpoint/identity by "
+    "default), and start them with --identity-key and empty directories (--data); then all clients need new credentials"
 )
 _ENCRYPTED = (
     "the identity of the servers of this store is encrypted: start with --identity-key and the file of the others"

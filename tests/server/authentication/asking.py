@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request
 from setpoint.server.ports import User
 from setpoint.server.publish.nonresource.standard import standard
+from setpoint.server.server_keys import ServerKeys
 from setpoint.server.server_options import AccessControl, Serving
 from setpoint.store.memory import MemoryStore
 
@@ -44,10 +46,10 @@ class Answer(NamedTuple):
 class Asking:
     """Sends requests as whoever has the token: the administrator unless the test says otherwise."""
 
-    def __init__(self, settings: AuthenticationSettings | None = None, directory: Any = None) -> None:
+    def __init__(self, settings: AuthenticationSettings | None = None, directory: Path | None = None) -> None:
         self.clock = ManualClock(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
         self.authentication = assemble(
-            settings or AuthenticationSettings(), {ADMINS: ADMIN, JANES: JANE}, self.clock, directory
+            settings or AuthenticationSettings(), {ADMINS: ADMIN, JANES: JANE}, self.clock, ServerKeys(directory)
         )
         self.server = Server(
             MemoryStore(clock=self.clock),
@@ -129,7 +131,9 @@ class Asking:
 
 
 @asynccontextmanager
-async def new_asking(settings: AuthenticationSettings | None = None, directory: Any = None) -> AsyncIterator[Asking]:
+async def new_asking(
+    settings: AuthenticationSettings | None = None, directory: Path | None = None
+) -> AsyncIterator[Asking]:
     """Provides a server that has started, with these settings."""
     ask = Asking(settings, directory)
     await ask.server.start()
