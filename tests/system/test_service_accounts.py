@@ -1,11 +1,17 @@
 """What every namespace has: an account, the authority of the server, and tokens where somebody asks for them."""
 
+import asyncio
 import base64
+import re
+from pathlib import Path
 
-from tests.system.worlds import CONFIG_MAP, World
+import pytest
+from tests.system.worlds import CONFIG_MAP, PATIENCE, World
 
 from setpoint.client.patches import merge
 from setpoint.objects.tree import Object
+from setpoint.plane import ControlPlane
+from setpoint.store.memory import MemoryStore
 
 ACCOUNT, SECRET, CA = "v1/ServiceAccount", "v1/Secret", "kube-root-ca.crt"
 
@@ -44,6 +50,45 @@ async def test_a_server_with_an_authority_tells_every_namespace_of_it(world: Wor
     await world.plane.settle()
     for namespace in ("default", "n"):
         assert (await world.client.get(CONFIG_MAP, CA, namespace))["data"] == told[0]
+
+
+async def writes(world: World) -> int:
+    """The number of requests that write ConfigMaps and service accounts, refused ones included."""
+    shown = (await world.client.raw("GET", "/metrics")).body.decode()
+    pattern = r'apiserver_request_total{verb="(?:POST|PUT|PATCH)".*resource="(?:configmaps|serviceaccounts)".*} (\d+)'
+    return sum(map(int, re.findall(pattern, shown)))
+
+
+async def test_objects_that_exist_cost_the_next_server_no_write(tmp_path: Path) -> None:
+    store = MemoryStore()
+    counts = []
+    for _ in range(2):
+        async with ControlPlane(store, data=tmp_path) as plane, plane.client() as client:
+            await plane.listen()
+            await plane.settle()
+            counts.append(await writes(World(plane, client)))
+    assert counts == [8, 0]  # two in each of four namespaces
+    await store.close()
+
+
+async def test_a_full_quota_is_reported_without_a_traceback(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    await world.plane.listen()
+    await world.namespace("n")
+    await world.plane.settle()
+    metadata = {"name": "q", "namespace": "n"}
+    quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
+    await world.client.create({**quota, "spec": {"hard": {"count/configmaps": "0"}}})
+    await world.plane.settle()
+    await world.client.delete(CONFIG_MAP, CA, "n")
+    while not caplog.records:
+        await asyncio.sleep(0.01)
+    assert "ConfigMap kube-root-ca.crt cannot be created in n: " in caplog.text
+    assert "exceeded quota: q" in caplog.text
+    assert not [record for record in caplog.records if record.exc_info]
+    await world.client.delete("v1/ResourceQuota", "q", "n")
+    async with asyncio.timeout(PATIENCE):
+        while not await world.is_there(CONFIG_MAP, CA, "n"):
+            await asyncio.sleep(0.01)
 
 
 async def test_a_secret_for_a_token_is_filled_and_the_token_is_good(world: World) -> None:

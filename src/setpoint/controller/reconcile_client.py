@@ -218,8 +218,7 @@ class ReconcileClient(RecordingClient):
         if not namespace:
             self._require_namespace(ref, name)
         key = f"{namespace}/{name}" if namespace else name
-        whole = self._full_informer(ref, namespace)
-        informers = [whole] if whole is not None else self._parts(ref)
+        informers = self._synced_informers(ref, namespace)
         if not informers:
             raise NotCached(f"{ref} is not cached: add it to the controller's `reads`")
         self._reader.record_lookup(Lookup(self._cluster, ref.gvk, key))
@@ -288,8 +287,7 @@ class ReconcileClient(RecordingClient):
         self._reader.record_lookup(Lookup(self._cluster, kind, key))
         if self._expectations.is_uncertain(self._reader.request, kind, key):
             return None
-        whole = self._full_informer(ref, namespace)
-        for informer in self._parts(ref) if whole is None else (whole,):
+        for informer in self._synced_informers(ref, namespace):
             entry = informer.store.get(key)
             if entry is not None and self._is_current(entry, kind.group, plural, key):
                 self._reader.record_read(Read(kind, key, entry.meta.resource_version))
@@ -341,6 +339,15 @@ class ReconcileClient(RecordingClient):
             if revision is not None:
                 written = Written(revision, place.uid, labels=tree.get("metadata", {}).get("labels"))
                 self._cache.writes.record(Target(ref.gvk.group, resource.plural), place.key, written)
+
+    def _synced_informers(self, ref: KindRef, namespace: str) -> Sequence[Informer[Any]]:
+        """Returns the informer of a whole kind, or those of its parts. An informer that another controller of the same
+        cache has just started is left out as long as it has not all objects."""
+        whole = self._full_informer(ref, namespace)
+        if whole is not None and whole.synced:
+            return [whole]
+        parts = [each for each in self._parts(ref) if each is not whole]
+        return parts or ([] if whole is None else [whole])
 
     def _full_informer(self, ref: KindRef, namespace: str, labels: LabelsArgument = None) -> Informer[Any] | None:
         """Returns the informer of all objects of a kind, or all with some labels, in a namespace or everywhere."""

@@ -264,6 +264,7 @@ class ControlPlane:
                 self._stack,
                 self._publish_authority,
                 self._serving.dashboard,
+                shares_store=self._shares_store,
             )
             self._opened.receiver = self._telemetry.receiver if self._telemetry is not None else None
         if not self._read_only:

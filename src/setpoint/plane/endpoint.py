@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.plane.errors import PlaneError
+from setpoint.plane.shared_publication import SharedPublication
 from setpoint.server.app import Server
 from setpoint.server.bootstrap.client_authority import publish_client_authority, publish_front_proxy
 from setpoint.server.bootstrap.kubernetes_service import address_of, advertise, withdraw
@@ -38,7 +39,8 @@ _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 class PlaneEndpoint:
     """Opens a server to other processes. `stack` closes the sockets at the end; `keys` has the
-    certificate authority. `renewed` is called after each renewal of the certificates."""
+    certificate authority. `renewed` is called after each renewal of the certificates.
+    `shares_store` is True if other servers may write to the store."""
 
     def __init__(
         self,
@@ -49,8 +51,11 @@ class PlaneEndpoint:
         stack: AsyncExitStack,
         renewed: Callable[[], Awaitable[None]],
         dashboard: "DashboardSettings | None" = None,
+        *,
+        shares_store: bool = False,
     ) -> None:
         self.url = ""
+        self._shares_store = shares_store
         self._dashboard = dashboard
         self._logins: Logins | None = None
         self._site: Site | None = None
@@ -128,6 +133,11 @@ class PlaneEndpoint:
     async def _advertise(self, host: str, port: int) -> None:
         """Publishes the address in the `kubernetes` Endpoints, until the control plane ends."""
         services, address = self._server.services, address_of(host)
+        if self._shares_store:
+            publication = SharedPublication(services, address, port)
+            await publication.start()
+            self._stack.push_async_callback(publication.end)
+            return
         await advertise(services, address, port)
 
         async def end() -> None:

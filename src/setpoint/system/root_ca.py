@@ -3,6 +3,7 @@
 The ConfigMap is created with the namespace, and restored after changes and deletions.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from setpoint.cache.informer import Change
@@ -28,6 +29,9 @@ def root_ca_publisher(client: Client, authority: str) -> Controller:
     data = {"ca.crt": authority}
 
     async def reconcile(ctx: Context, request: Request) -> None:
+        known = ctx.lookup("v1/ConfigMap", CONFIG_MAP, request.name)
+        if known is not None and known.get("data") == data:
+            return
         own = client.with_options(cause=ctx.cause)
         config_map: Object = {
             "apiVersion": "v1",
@@ -39,14 +43,13 @@ def root_ca_publisher(client: Client, authority: str) -> Controller:
             },
             "data": data,
         }
-        try:
-            await create_in(own, request.name, config_map)
-        except AlreadyExists:
-            # The content may differ; an update without changes writes nothing.
-            try:
-                await own.update(config_map)
-            except NotFound:
+        if known is None:
+            with suppress(AlreadyExists):
+                await create_in(own, request.name, config_map)
                 return
+        # The content may differ; an update without changes writes nothing.
+        with suppress(NotFound):
+            await own.update(config_map)
 
     def is_wrong(change: Change[Any]) -> bool:
         new = change.new

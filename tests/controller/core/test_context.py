@@ -91,6 +91,23 @@ async def test_a_kind_that_nobody_declared_is_read_from_the_server_and_that_is_s
         assert not world.cache.informers
 
 
+async def test_a_lookup_finds_the_own_part_while_another_controller_begins_to_watch_the_kind(world: World) -> None:
+    await world.config_map("settings")
+    found: list[Object | None] = []
+
+    async def reconcile(ctx: Context, request: Request) -> None:
+        whole = world.cache.acquire(CONFIG_MAP)
+        assert not whole.synced
+        found.append(ctx.lookup(CONFIG_MAP, "settings", "default"))
+        await world.cache.release(whole)
+
+    watch = Watch(CONFIG_MAP, fields={"metadata.name": "settings"})
+    controller = await world.run(Controller("c", reconcile, watches=[watch]))
+    await until(lambda: len(controller.runs) == 1)
+    assert controller.runs[0].error is None
+    assert [each["metadata"]["name"] for each in found if each is not None] == ["settings"]
+
+
 @pytest.mark.feature("E18")
 async def test_what_a_reconcile_looked_up_brings_it_back_until_it_looks_no_more(world: World) -> None:
     await world.config_map("settings", data={"use": "other"})

@@ -2,13 +2,13 @@
 target port of the Service.
 
 They are written when the server listens, corrected if an earlier server left stale ones, and withdrawn at shutdown.
-Servers with the same store and port are listed together; with different ports the last server replaces the others, as
-in kube-apiserver. The objects are stored without validation, because a local server publishes a loopback address, which
-validation would refuse.
+Servers with the same store and port are listed together, as long as their Leases are renewed (`server_leases`); with
+different ports the last server replaces the others, as in kube-apiserver. The objects are stored without validation,
+because a local server publishes a loopback address, which validation would refuse.
 """
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from ipaddress import ip_address
 from typing import ClassVar
 
@@ -38,10 +38,18 @@ def address_of(host: str) -> str:
         return "127.0.0.1" if family == socket.AF_INET else "::1"
 
 
-async def advertise(services: Services, address: str, port: int) -> None:
-    """Publishes the server's address. Addresses of other servers are kept only if the store is shared."""
-    for form in (_Endpoints(port), _Slice(port, f"IPv{ip_address(address).version}")):
-        await _write(services, form, lambda told: {*told, address} if services.views.shared else {address})
+async def advertise(services: Services, address: str, port: int, others: Collection[str] | None = None) -> None:
+    """Publishes the server's address, and those of other servers at the same port. Without `others`, the published
+    ones are kept if the store is shared."""
+    family = ip_address(address).version
+
+    def among(told: set[str]) -> set[str]:
+        if others is not None:
+            return {address, *(each for each in others if ip_address(each).version == family)}
+        return {*told, address} if services.views.shared else {address}
+
+    for form in (_Endpoints(port), _Slice(port, f"IPv{family}")):
+        await _write(services, form, among)
     await _set_target_port(services, port)
 
 
