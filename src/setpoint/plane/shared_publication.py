@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 class SharedPublication:
-    """Keeps the `kubernetes` Endpoints to the servers whose Leases are renewed."""
+    """Limits the `kubernetes` Endpoints to the servers that renew their Leases."""
 
     def __init__(self, services: Services, address: str, port: int) -> None:
         self._services, self._address, self._port = services, address, port
