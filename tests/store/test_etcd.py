@@ -137,6 +137,14 @@ async def test_what_expires_is_deleted_once_by_whichever_replica() -> None:
         assert await stores[1].count("event/") == 0
 
 
+async def test_the_past_is_bounded_by_default() -> None:
+    store = await EtcdStore.open(EtcdConfig((shared_etcd().endpoint,), root=f"/bounded-{next(_roots)}"))
+    try:
+        assert store._tending._retention == Retention(revisions=500_000)
+    finally:
+        await store.close()
+
+
 async def test_replicas_compact_once_between_them() -> None:
     async with replicas(4, retention=Retention(revisions=5)) as stores, outsider() as other:
         for n in range(30):

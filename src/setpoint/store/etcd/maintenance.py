@@ -157,7 +157,8 @@ class Maintenance:
         if revisions is not None:
             reading = await self._session.read(lambda _: [])
             last = reading.transactions - revisions
-            targets.append(await self._last_head(found, lambda head: head.version <= last))
+            if last > 0:
+                targets.append(await self._last_head(found, lambda head: head.version <= last))
         if age is not None:
             until = self._session.now() - age
             targets.append(

@@ -57,6 +57,11 @@ from setpoint.store.upkeep import Upkeep
 _TIMES = 500
 
 
+# etcd refuses all writes when its file reaches the quota, 2 GB by default. A revision of an object of 1 KB takes about
+# 1.3 KB. Servers write even without clients: they renew their Leases.
+ETCD_RETENTION = Retention(revisions=500_000)
+
+
 class EtcdStore:
     """The log in etcd. Created by `EtcdStore.open`; belongs to the event loop that opened the store."""
 
@@ -77,9 +82,9 @@ class EtcdStore:
         *,
         clock: Clock | None = None,
         ids: Ids | None = None,
-        retention: Retention = Retention(),  # noqa: B008 - immutable
+        retention: Retention = ETCD_RETENTION,
     ) -> "EtcdStore":
-        """Connects. Without a retention the store never compacts: etcd's --auto-compaction can do so instead."""
+        """Connects. With `Retention()` the store never compacts: etcd's --auto-compaction can do so instead."""
         clock, ids = clock or SystemClock(), ids or SystemIds()
         client = EtcdClient(config, clock, ids)
         session = StoreSession(client, clock, ids)
