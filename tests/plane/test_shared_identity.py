@@ -176,3 +176,26 @@ async def test_a_file_that_cannot_be_used_is_not_shared(store: str, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == [name]
     async with plane(store) as other:
         assert other.token
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"nonsense",
+        b'{"version": 2}',
+        b'{"keys": {"admin.token": "x"}}',
+        json.dumps({"keys": {**dict.fromkeys(FILES, "x"), "../escaped": "x"}}).encode(),
+        json.dumps({"keys": dict.fromkeys(FILES, "\u00e9")}).encode(),
+    ],
+)
+async def test_an_identity_that_others_wrote_into_etcd_makes_no_file(
+    store: str, tmp_path: Path, content: bytes
+) -> None:
+    raw = await EtcdStore.open(EtcdConfig.from_url(store.removeprefix("etcd:")))
+    assert await raw.keep_identity(content) == content
+    await raw.close()
+    data = tmp_path / "data"
+    with pytest.raises(PlaneError, match="the identity of the servers of this store cannot be read: "):
+        async with plane(store, data):
+            pass
+    assert not list(tmp_path.iterdir())

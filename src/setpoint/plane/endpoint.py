@@ -38,9 +38,9 @@ _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class PlaneEndpoint:
-    """Opens a server to other processes. `stack` closes the sockets at the end; `keys` has the
-    certificate authority. `renewed` is called after each renewal of the certificates.
-    `shares_store` is True if other servers may write to the store."""
+    """Opens a server to other processes. `stack` closes the sockets at the end; `keys` has the certificate authority.
+    `renewed` is called after each renewal of the certificates. `shares_store` is True if other servers may write to the
+    store."""
 
     def __init__(
         self,

@@ -22,6 +22,8 @@ from setpoint.server.edge.identity import ADMIN_TOKEN, AUTHORITY, joined, new_to
 from setpoint.server.server_keys import OtherKeysError, ServerKeys
 from setpoint.store.contract import SharedIdentity
 
+_NAMES = frozenset((AUTHORITY, FRONT_PROXY, SERVICE_ACCOUNTS, ADMIN_TOKEN))
+_UNREADABLE = "the identity of the servers of this store cannot be read"
 _LEAST_KEY_BYTES, _NONCE_BYTES = 32, 12
 _PURPOSE = b"setpoint identity 1"
 _NOT_ENCRYPTED = (
@@ -54,8 +56,12 @@ async def share(keys: ServerKeys, store: SharedIdentity, key_file: str) -> None:
         own = {name: keys.existing(name) or make() for name, make in made.items()}
         _check(keys, own)
         stored = await store.keep_identity(_sealed({name: each.decode("ascii") for name, each in own.items()}, key))
+    found = _opened(stored, key, key_file)
+    # The names become names of files: a program that can write to etcd must not choose them.
+    if found.keys() != _NAMES or not all(text.isascii() for text in found.values()):
+        raise PlaneError(f"{_UNREADABLE}: it does not have exactly the keys {', '.join(sorted(_NAMES))}")
     try:
-        keys.adopt({name: text.encode("ascii") for name, text in _opened(stored, key, key_file).items()})
+        keys.adopt({name: text.encode("ascii") for name, text in found.items()})
     except OtherKeysError as error:
         raise PlaneError(str(error)) from None
 
@@ -123,7 +129,7 @@ def _opened(stored: bytes, key: bytes | None, file: str) -> dict[str, str]:
         if found.version != 1:
             raise ValueError(f"its version is {found.version}, and this version of Setpoint knows version 1")
     except ValueError as error:
-        raise PlaneError(f"the identity of the servers of this store cannot be read: {error}") from None
+        raise PlaneError(f"{_UNREADABLE}: {error}") from None
     if key is None:
         if found.sealed:
             raise PlaneError(_ENCRYPTED)
@@ -133,9 +139,9 @@ def _opened(stored: bytes, key: bytes | None, file: str) -> dict[str, str]:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    sealed = base64.b64decode(found.sealed)
     try:
+        sealed = base64.b64decode(found.sealed)
         text = AESGCM(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _PURPOSE)
-    except InvalidTag:
+    except (InvalidTag, ValueError):
         raise PlaneError(f"identityKey (--identity-key): {file} {_WRONG_KEY}") from None
     return msgspec.json.decode(text, type=dict[str, str])

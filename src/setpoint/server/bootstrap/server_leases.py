@@ -16,6 +16,8 @@ from setpoint.server.request.context import Services
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item
 
 DURATION_SECONDS, RENEWAL_SECONDS = 15, 5.0
+# Other Leases of such names, which users with the right to create them have made, must not cost more than this.
+_MOST_SERVERS = 100
 NAMESPACE, LABELS = "kube-system", {"apiserver.kubernetes.io/identity": "kube-apiserver"}
 ADDRESS = "setpoint.dev/address"
 
@@ -65,7 +67,8 @@ class ServerLeases:
         StoreError."""
         found, seen = set(), {}
         now = self._services.clock.monotonic()
-        page = await self._services.store.range(self._resource.storage.key(NAMESPACE, "apiserver-"))
+        prefix = self._resource.storage.key(NAMESPACE, "apiserver-")
+        page = await self._services.store.range(prefix, limit=_MOST_SERVERS)
         for item in page.items:
             lease = self._resource.item(item)
             place = _place((lease["metadata"].get("annotations") or {}).get(ADDRESS, ""))
