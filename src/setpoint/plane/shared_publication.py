@@ -41,6 +41,8 @@ class SharedPublication:
                 await self._publish()
             except StoreError as error:
                 _log.warning("the address of this server could not be published, retrying: %s", error)
+            except Exception:  # without renewals, the other servers would withdraw a live server
+                _log.exception("the address of this server could not be published, retrying")
 
     async def _publish(self) -> None:
         await self._leases.renew()

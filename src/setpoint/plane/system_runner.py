@@ -166,9 +166,9 @@ async def _released(services: Services) -> None:
             if item is None or not (resource.item(item).get("spec") or {}).get("holderIdentity"):
                 break
             await watch.next()
-    except StoreError:
-        return  # the next attempt reads the Lease
+    except StoreError as error:
+        _log.info("the Lease of the system controllers cannot be followed: %s", error)
     finally:
         watch.close()
-    # Bounds the attempts while the Lease can be read, but not written.
+    # Bounds the attempts while the Lease cannot be followed, or can be read but not written.
     await services.clock.sleep(_LEAST_SECONDS)
