@@ -59,7 +59,7 @@ async def share(keys: ServerKeys, store: SharedIdentity, key_file: str) -> None:
     found = _opened(stored, key, key_file)
     # The names become names of files: a program that can write to etcd must not choose them.
     if found.keys() != _NAMES or not all(text.isascii() for text in found.values()):
-        raise PlaneError(f"{_UNREADABLE}: it does not have exactly the keys {', '.join(sorted(_NAMES))}")
+        raise PlaneError(f"{_UNREADABLE}: expected exactly the keys {', '.join(sorted(_NAMES))}")
     try:
         keys.adopt({name: text.encode("ascii") for name, text in found.items()})
     except OtherKeysError as error:
