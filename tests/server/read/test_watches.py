@@ -10,6 +10,7 @@ from setpoint.store.contract import Watch
 
 from .reader import DEFINITIONS, MAPS, PARTIAL, START, TABLE, WIDGETS, Reader, Tree, reading
 
+SECRETS = MAPS.replace("configmaps", "secrets")
 FROM_NOW: dict[str, Any] = {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"}
 
 
@@ -189,12 +190,44 @@ async def test_a_bookmark_tells_every_minute_how_far_the_watch_has_come() -> Non
         watch = await reader.watch(allowWatchBookmarks="true", **FROM_NOW)
         silent = await reader.watch(**FROM_NOW)
         assert await watch.told(0) == []
-        await reader.create(MAPS.replace("configmaps", "secrets"), "elsewhere", kind="Secret")
+        await reader.create(SECRETS, "elsewhere", kind="Secret")
         reader.clock.advance(60)
         (bookmark,) = await watch.events(1)
         assert bookmark["type"] == "BOOKMARK"
         assert bookmark["object"]["metadata"] == {"resourceVersion": str(await reader.store.revision())}
         assert await silent.told(0) == []
+
+
+async def test_a_bookmark_reports_the_progress_of_a_watch_that_began_before_the_others() -> None:
+    """The watch cannot join those that began later, and no object changed in between."""
+    async with reading() as reader:
+        start = await reader.store.revision()
+        await reader.create(SECRETS, "elsewhere", kind="Secret")
+        later = await reader.watch(allowWatchBookmarks="true", **FROM_NOW)
+        assert await later.told(0) == []
+        earlier = await reader.watch(resourceVersion=start, allowWatchBookmarks="true")
+        assert await earlier.told(0) == []
+        await reader.create(SECRETS, "another", kind="Secret")
+        reader.clock.advance(60)
+        for watch in (later, earlier):
+            (bookmark,) = await watch.events(1)
+            assert bookmark["type"] == "BOOKMARK"
+            assert revision(bookmark["object"]) == await reader.store.revision()
+        await reader.create(MAPS, "a")
+        assert await earlier.told(1) == await later.told(1) == [("ADDED", "a")]
+
+
+async def test_a_watch_from_a_revision_to_come_sends_bookmarks_once_the_log_has_passed_it() -> None:
+    async with reading() as reader:
+        watch = await reader.watch(resourceVersion=await reader.store.revision() + 1, allowWatchBookmarks="true")
+        assert await watch.told(0) == []
+        reader.clock.advance(60)
+        assert await watch.told(0) == []
+        for name in ("one", "two"):
+            await reader.create(SECRETS, name, kind="Secret")
+        reader.clock.advance(60)
+        (bookmark,) = await watch.events(1)
+        assert revision(bookmark["object"]) == await reader.store.revision()
 
 
 async def test_a_watch_ends_when_its_time_is_over_with_a_bookmark_shortly_before() -> None:

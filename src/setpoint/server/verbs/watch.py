@@ -87,6 +87,8 @@ class WatchStream:
         # has caught up.
         self._fanout: Fanout | None = None
         self._cursor: Watch | None = None
+        # True while the watch waits for the next events of its cursor, and if the log had not reached its start then.
+        self._waits = self._is_ahead = False
         self._over = False
         # The number of bytes written since the watch last waited for the client.
         self._pending = 0
@@ -176,9 +178,18 @@ class WatchStream:
         self._end()
 
     def send_bookmarks(self) -> None:
-        # A watch that is catching up sends events instead.
-        if self._options.allow_bookmarks and self._fanout is not None:
-            self._write(Frame(self._bookmark(self._fanout.revision(self))))
+        if self._options.allow_bookmarks and (revision := self._progress()) is not None:
+            self._write(Frame(self._bookmark(revision)))
+
+    def _progress(self) -> int | None:
+        """Returns the revision up to which all events have been sent; None if the watch is about to send events, or if
+        the log has not reached its start."""
+        if self._fanout is not None:
+            return self._fanout.revision(self)
+        if not self._waits or self._cursor is None:
+            return None
+        found = self._cursor.revision
+        return None if self._is_ahead and found <= self.reached else found
 
     def _duration(self) -> float:
         """Returns the duration of the watch in seconds. A random part prevents watches from ending at the same time."""
@@ -289,14 +300,17 @@ class WatchStream:
             if self._over:
                 return
             # A watch from a future revision, or from one that this server does not know yet, follows the log alone.
-            subscription = self._subscribe(prefix) if self.reached <= current else None
+            self._is_ahead = self.reached > current
+            subscription = None if self._is_ahead else self._subscribe(prefix)
             if subscription is not None:
                 await subscription
                 self._fanout = None
             else:
                 if self._cursor is None:
                     self._cursor = store.watch(prefix, self.reached)
+                self._waits = True
                 events = await self._cursor.next()
+                self._waits = False
                 if self._resource.fetch is None:
                     if self._form.prepare is not None:
                         await self._form.prepare(events)
