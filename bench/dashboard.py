@@ -1,13 +1,14 @@
-"""The dashboard in Chromium, with 10,000 objects: `python -m bench.dashboard`.
+"""The dashboard in Chromium, with 10,000 objects and 1,000,000 log lines: `python -m bench.dashboard`.
 
 Prints the compressed size of the page, the time to the first paint and to the first rows, the longest task while a
-table is scrolled, the memory of the page, and the processor time of the host while the page is idle. Tasks are measured
-in processor time of the page's main thread, which other programs on the machine do not lengthen. The server runs in
-this process, so that its processor time is that of this process, without the browser.
+table or a log is scrolled, the memory of the page, the delay of a change, and the processor time of the host while the
+page is idle. Tasks are measured in processor time of the page's main thread, which other programs on the machine do not
+lengthen. The server runs in this process, so that its processor time is that of this process, without the browser.
 """
 
 import asyncio
 import json
+import statistics
 import sys
 import tempfile
 import time
@@ -18,6 +19,8 @@ from tests.dashboard.browser import Page
 from tests.dashboard.served_page import ServedPage, new_page
 
 OBJECTS = 10_000
+LINES = 1_000_000
+_CHANGES = 20
 _IDLE_SECONDS = 20
 _AT_ONCE = 50
 _SCROLLS = 300
@@ -34,6 +37,40 @@ new Promise((done) => {{
   scroll();
 }})
 """
+# Lines of several levels, with different times.
+_PRINT = f"""
+import sys, time
+for start in range(0, {LINES}, 1000):
+    sys.stdout.write("".join(f"request {{n}} took {{n % 97}} ms\\n" for n in range(start, start + 1000)))
+    sys.stdout.flush()
+    time.sleep(0.001)
+"""
+# Scrolls back through the log by pages, each of which the page may have to read.
+_SCROLL_LOG = f"""
+new Promise((done) => {{
+  const list = document.querySelector(".virtual");
+  list.dispatchEvent(new WheelEvent("wheel", {{deltaY: -100, bubbles: true}}));
+  let count = 0;
+  const scroll = () => {{
+    list.scrollTop -= list.clientHeight * 3;
+    count += 1;
+    if (count < {_SCROLLS}) requestAnimationFrame(scroll);
+    else setTimeout(done, 200);
+  }};
+  scroll();
+}})
+"""
+# The moment at which a text appears in the document, in seconds since 1970.
+_APPEARS = """
+new Promise((done) => {{
+  const look = () => document.querySelector("main").innerText.includes({text}) &&
+    (observer.disconnect(), done((performance.timeOrigin + performance.now()) / 1000));
+  const observer = new MutationObserver(look);
+  observer.observe(document.body, {{subtree: true, childList: true, characterData: true}});
+  look();
+}})
+"""
+_GROUP = "usvc-dev.developer.microsoft.com"
 _MODULES = "performance.getEntriesByType('resource').filter((e) => e.name.includes('/dashboard/'))"
 _PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
 
@@ -63,7 +100,19 @@ async def _memory(page: Page) -> float:
     return float(used["usedSize"] + used.get("embedderHeapUsedSize", 0) + used.get("backingStorageSize", 0)) / 1e6
 
 
-async def measured() -> None:
+async def _delays(served: ServedPage, page: Page) -> list[float]:
+    """Returns the seconds from the requests of changes to their appearance on the page that shows the object."""
+    found = []
+    for number in range(_CHANGES):
+        appearing = asyncio.create_task(page.run(_APPEARS.format(text=json.dumps(f"change-{number}."))))
+        await asyncio.sleep(0.2)
+        began = time.time()
+        await served.change("object-0", colour=f"change-{number}.")
+        found.append(await appearing - began)
+    return found
+
+
+async def measured_table() -> None:
     with tempfile.TemporaryDirectory() as directory:
         async with new_page(Path(directory), system=False) as served:
             await _create(served)
@@ -92,8 +141,49 @@ async def measured() -> None:
             await asyncio.sleep(_IDLE_SECONDS)
             share = (time.process_time() - before) / _IDLE_SECONDS * 100
             line("host with an idle page", share, "% of a core", f"aim 1; {len(page.requests) - requests} requests")
-            if page.errors:
-                sys.exit(json.dumps(page.errors))
+            await page.run("location.hash = '#/object/configmaps/default/object-0'")
+            await page.wait("document.querySelector('main').innerText.includes('colour')")
+            delays = await _delays(served, page)
+            line("delay of a change, median", statistics.median(delays) * 1000, "ms", "aim 200")
+            line("delay of a change, longest", max(delays) * 1000, "ms", f"{_CHANGES} changes")
+            _check(page)
+
+
+async def measured_log() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        async with new_page(Path(directory), system=False, workloads=True) as served:
+            path = f"/apis/{_GROUP}/v1/executables"
+            spec = {"executablePath": sys.executable, "args": ["-c", _PRINT]}
+            metadata = {"name": "api", "labels": {"setpoint.dev/part": "api", "setpoint.dev/app": "shop"}}
+            tree = {"apiVersion": f"{_GROUP}/v1", "kind": "Executable", "metadata": metadata, "spec": spec}
+            await served.api("POST", path, tree)
+            while (await served.api("GET", f"{path}/api")).get("status", {}).get("state") != "Finished":
+                await asyncio.sleep(0.5)
+            page = await served.open(f"service/executables.{_GROUP}/api")
+            await page.wait("document.querySelector('.log-line')")
+            await served.browser.start_tracing()
+            began = time.perf_counter()
+            await page.send("Page.reload", ignoreCache=True)
+            await page.wait(f"document.querySelector('.log-box')?.innerText.includes('request {LINES - 1} ')")
+            line(f"last of {LINES:,} log lines", (time.perf_counter() - began) * 1000, "ms")
+            line("first paint", await page.run(_PAINT), "ms", "aim 1000")
+            line("longest task while loading", _longest(await served.browser.stop_tracing()), "ms", "aim 50")
+            await served.browser.start_tracing()
+            await page.run(_SCROLL_LOG)
+            line(f"longest task in {_SCROLLS} scrolls", _longest(await served.browser.stop_tracing()), "ms", "aim 50")
+            read = await page.run("document.querySelector('.log-foot').innerText")
+            line("memory of the page", await _memory(page), "MB", f"aim 150; {read.splitlines()[0]}")
+            _check(page)
+
+
+def _check(page: Page) -> None:
+    if page.errors:
+        sys.exit(json.dumps(page.errors))
+
+
+async def measured() -> None:
+    await measured_table()
+    await measured_log()
 
 
 def line(name: str, value: float, unit: str, aim: str = "") -> None:

@@ -12,9 +12,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.debian import require
 
 SECONDS = 60
+# The program, and its package in Debian. Other systems have other names.
+CHROMIUM = ("chromium", "chromium")
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
 # The pause between two checks of a condition.
 _PAUSE = 0.05
 _FLAGS = (
@@ -230,9 +233,7 @@ class Page:
 @contextlib.asynccontextmanager
 async def new_browser(profile: Path) -> AsyncIterator[Browser]:
     """Starts Chromium with a directory for its profile. Skips the test without Chromium."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("chromium is not installed")
+    program = next(filter(None, map(shutil.which, _NAMES)), None) or require(*CHROMIUM)
     commands_out, commands_in = os.pipe()
     answers_out, answers_in = os.pipe()
     # The browser reads commands from descriptor 3 and writes to descriptor 4.
