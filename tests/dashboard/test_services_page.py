@@ -80,6 +80,35 @@ async def test_failing_services_come_first_with_the_reason_and_others_follow_liv
     assert page.errors == []
 
 
+async def test_why_leads_to_the_saved_file_that_restarted_a_service(served: ServedPage, tmp_path: Path) -> None:
+    file = tmp_path / "main.py"
+    file.touch()
+    watch = {"paths": [str(file)], "debounce": "10ms"}
+    await start(served, executable("server", SERVER, watch=watch))
+    client = served.client
+    await client.wait_for(f"{GROUP}/v1/Executable", "server", until="condition=Watching", timeout=60)
+    file.write_text("changed")
+    await client.wait_for(
+        f"{GROUP}/v1/Executable", "server", until=lambda tree: bool(tree["status"].get("restartReason")), timeout=60
+    )
+    page = await served.open(f"why/executables.{GROUP}/-/server")
+    await page.wait("document.querySelector('.diagram .node.file.origin')")
+    await page.click("main .row button")
+    await page.wait("document.querySelector('.details h2').innerText.endsWith('main.py was saved')")
+    details = await page.run("document.querySelector('.details').innerText")
+    assert "restarted server" in details
+    assert await page.run("[...document.querySelectorAll('.details dt')].map((each) => each.innerText)") == [
+        "Type",
+        "File",
+        "Time",
+    ]
+    await page.run("document.querySelector('#depth').value = '2'")
+    await page.run("document.querySelector('#depth').dispatchEvent(new Event('change', { bubbles: true }))")
+    await page.wait("location.hash.includes('depth=2') && document.querySelector('.diagram .node.file')")
+    assert await violations(page) == []
+    assert page.errors == []
+
+
 async def test_a_service_is_stopped_and_started_by_its_buttons(served: ServedPage) -> None:
     await start(served, executable("server", SERVER))
     page = await served.open()

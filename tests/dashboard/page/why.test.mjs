@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { factsOf, firstOrigin, subtitleOf } from "../../../src/setpoint/dashboard/page/why/causes.js";
 import { layoutOf, neighbour } from "../../../src/setpoint/dashboard/page/why/graph_layout.js";
 
 const DIAMOND = {
@@ -74,4 +75,17 @@ test("arrow keys follow edges down to causes and up to effects", () => {
   assert.equal(neighbour(layout, "file", "Home"), "crash");
   assert.equal(neighbour(layout, "crash", "End"), "file");
   assert.equal(neighbour(layout, first, "ArrowUp"), "crash");
+});
+
+test("the details of a saved file have its path and time, and no empty rows", () => {
+  const node = { type: "file", title: "web.py was saved", path: "web.py", time: "2026-03-01T14:00:05.000000Z", actor: "", revision: "" };
+  assert.deepEqual(factsOf(node).map(([name]) => name), ["Type", "File", "Time"]);
+  assert.equal(factsOf(node)[1][1], "web.py");
+  assert.match(subtitleOf(node), /^\d\d:00:05\.000 · file$/);
+  assert.deepEqual(factsOf({ type: "write", actor: "jane", revision: "7", path: "" }), [["Type", "write"], ["Actor", "jane"], ["Revision", "7"]]);
+});
+
+test("a graph without origins has no first origin", () => {
+  assert.equal(firstOrigin({ origins: ["file:1", "request:2"] }), "file:1");
+  assert.equal(firstOrigin({}), null);
 });

@@ -65,7 +65,7 @@ def restart_reasons(facts: Facts) -> Iterator[str]:
     named: dict[str, list[tuple[str, datetime | None]]] = {}
     for each in facts.owned:
         if each.tree is not None and (found := _reason(each.tree)):
-            named.setdefault(found[0], []).append((_called(each.tree), found[1]))
+            named.setdefault(found[0], []).append((called(each.tree), found[1]))
     for reason, replicas in named.items():
         times = [at for _, at in replicas if at is not None]
         when = f" {ago(facts.now, max(times))}" if times else ""
@@ -79,7 +79,7 @@ def _reason(tree: Object) -> tuple[str, datetime | None] | None:
     return (str(reason), moment_of(status.get("startupTimestamp") or "")) if reason else None
 
 
-def _called(tree: Object) -> str:
+def called(tree: Object) -> str:
     """Returns the display name of a replica, such as `api.2`."""
     name, _, number = meta.annotations(tree).get(DISPLAY_NAME, "").rpartition("-")
     return f"{name}.{number}" if name else meta.name(tree)

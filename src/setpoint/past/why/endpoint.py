@@ -1,6 +1,6 @@
 """`GET …/{plural}[.{group}]/{name}/why[?field=&at=REVISION&depth=N]`: the causes of an object's state, as a graph.
 
-    {"kind": "Explanation", "nodes": [{"id", "type", "title", "detail", "revision", "time", "actor", "object"}],
+    {"kind": "Explanation", "nodes": [{"id", "type", "title", "detail", "revision", "time", "actor", "object", "path"}],
      "edges": [{"from", "to", "label"}], "symptom": ID, "origins": [ID…], "truncated": false}
 
 The endpoint requires the rights to get the object and to read its history. The requests of `setpoint why` are sent as

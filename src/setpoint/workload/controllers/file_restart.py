@@ -20,6 +20,7 @@ from setpoint.workload.ignore_patterns import Ignored, by_git
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.parts import FileWatch
+from setpoint.workload.restart_reasons import files_changed
 from setpoint.workload.runtime import Machine
 
 
@@ -133,9 +134,7 @@ class FileWatching:
         found = self._watched.get((kind, name))
         if found is None:
             return
-        first = os.path.relpath(files[0], found.directory)
-        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        why = f"{first}{more} changed"
+        why = files_changed(files, found.directory)
         self._machine.logs.note(found.uid, why, kind)
         self._restarts[kind].restart(name, why, rebuild=found.spec.action == "Rebuild")
 

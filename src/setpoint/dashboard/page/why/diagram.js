@@ -1,6 +1,6 @@
 /** The diagram of causes: the symptom on top, the origins below. Arrow keys follow the edges. */
-import { clock } from "../format.js";
 import { html, useEffect, useMemo, useRef } from "../view.js";
+import { subtitleOf } from "./causes.js";
 import { layoutOf, neighbour } from "./graph_layout.js";
 
 // The number of characters in the width of a node.
@@ -43,7 +43,7 @@ export function Diagram({ graph, current, onSelect }) {
           onClick=${() => onSelect(node.id)}>
           <rect width=${box.width} height=${box.height} rx="5" />
           <text x="10" y="22" class="title">${cut(node.title)}</text>
-          <text x="10" y="42" class="detail">${cut([node.time && clock(node.time), node.actor || node.type].filter(Boolean).join(" · "))}</text>
+          <text x="10" y="42" class="detail">${cut(subtitleOf(node))}</text>
         </g>`,
       )}
     </svg>

@@ -1,15 +1,16 @@
 /** The explanation of an object: its causes as a diagram, with the details of the selected one. */
 import { aboutPath } from "../api.js";
 import { useRead } from "../collection.js";
-import { moment } from "../format.js";
 import { addressOf } from "../objects/discovery.js";
 import { Problem } from "../problem.js";
 import { registerPage, registerPanel } from "../registry.js";
 import { href, route, change } from "../route.js";
 import { html } from "../view.js";
+import { factsOf, firstOrigin } from "./causes.js";
 import { Diagram } from "./diagram.js";
 
-const DEPTHS = [5, 10, 25, 100];
+// The server accepts one to six; six is its default.
+const DEPTHS = [1, 2, 3, 4, 5, 6];
 
 /** @param {{reference: {resource: string, namespace: string, name: string}}} properties */
 export function WhyView({ reference }) {
@@ -19,13 +20,14 @@ export function WhyView({ reference }) {
   if (isLoading && !graph) return html`<p class="quiet">Searching for the causes …</p>`;
   if (!graph?.nodes?.length) return html`<p class="empty">No cause is known: the history of this object is not kept.</p>`;
   const current = graph.nodes.find((each) => each.id === node) ?? graph.nodes.find((each) => each.id === graph.symptom) ?? graph.nodes[0];
+  const origin = firstOrigin(graph);
   const select = (id) => change({ node: id }, { replace: true });
   return html`<div class="row">
       <label for="depth">Depth</label>
-      <select id="depth" value=${depth || "10"} onChange=${(event) => change({ depth: event.target.value }, { replace: true })}>
+      <select id="depth" value=${depth || "6"} onChange=${(event) => change({ depth: event.target.value }, { replace: true })}>
         ${DEPTHS.map((each) => html`<option key=${each} value=${each}>${each}</option>`)}
       </select>
-      <button onClick=${() => graph.origins?.[0] && select(graph.origins[0])} disabled=${!graph.origins?.length}>Go to the origin</button>
+      <button onClick=${() => select(origin)} disabled=${origin === null}>Go to the origin</button>
       ${graph.truncated && html`<span class="badge">Earlier causes are left out</span>`}
     </div>
     ${graph.hints?.length > 0 && html`<ul class="hints">${graph.hints.map((hint) => html`<li key=${hint}>${hint}</li>`)}</ul>`}
@@ -43,7 +45,7 @@ function Details({ node }) {
     <h2>${node.title}</h2>
     ${node.detail && html`<pre>${typeof node.detail === "string" ? node.detail : JSON.stringify(node.detail, null, 1)}</pre>`}
     <dl>
-      ${row("Type", node.type)} ${row("Time", node.time && moment(node.time))} ${row("Actor", node.actor)} ${row("Revision", node.revision)}
+      ${factsOf(node).map(([name, value]) => row(name, value))}
       ${row("Object", object && html`<a href=${href(addressOf(reference), at)}>${object.kind} ${object.name}</a>`)}
     </dl>
     ${reference && html`<p><a href=${href(["why", reference.resource, reference.namespace || "-", reference.name], at)}>Why was this object so?</a></p>`}
@@ -51,7 +53,7 @@ function Details({ node }) {
   </aside>`;
 }
 
-const row = (name, value) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+const row = (name, value) => value && html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`;
 
 function WhyPage({ resource, namespace, name }) {
   const reference = { resource, namespace: namespace === "-" ? "" : namespace, name };

@@ -28,6 +28,7 @@ from setpoint.workload.filewatch.watcher import Watcher
 from setpoint.workload.ignore_patterns import Ignored, by_git
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.file_action import FileAction, SyncCommand, SyncStatus
+from setpoint.workload.restart_reasons import files_changed, files_text
 from setpoint.workload.runtime import Machine, SyncReport
 
 _RETRY_SECONDS = 2.0
@@ -187,7 +188,7 @@ class FileActionControl:
     def _changed(self, name: str, known: _Watched, index: int, files: list[str]) -> None:
         rule = known.rules[index]
         if not rule.is_sync:
-            why = f"{_named(files, self._machine)} changed"
+            why = files_changed(files, self._machine.working_directory)
             self._machine.logs.note(known.uid, why, "Container")
             self._containers.restart(name, why, rebuild=rule.action.action == "Rebuild")
             return
@@ -290,10 +291,10 @@ class FileActionControl:
         restart = ""
         for index, files in done.items():
             rule = known.rules[index]
-            known.last = f"{_named(files, self._machine)} copied to {rule.action.target}"
+            known.last = f"{files_text(files, self._machine.working_directory)} copied to {rule.action.target}"
             self._machine.logs.note(known.uid, known.last, "Container")
             if rule.action.action == "SyncAndRestart":
-                restart = f"{_named(files, self._machine)} changed"
+                restart = files_changed(files, self._machine.working_directory)
             elif rule.action.exec is not None:
                 code, output = await _execute(engine, known.running, rule.action.exec, rule.action.exec.user)
                 if code:
@@ -364,9 +365,3 @@ async def _execute(engine: Engine, container: str, command: SyncCommand, user: s
             output = (output + data)[-_OUTPUT_BYTES:]
         code = await run.exit_code()
     return code or 0, output.decode("utf-8", "replace").strip()
-
-
-def _named(files: Sequence[str], machine: Machine) -> str:
-    """Returns the first file, relative to the working directory, and the number of the others."""
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return f"{os.path.relpath(files[0], machine.working_directory)}{more}"

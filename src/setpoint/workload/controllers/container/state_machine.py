@@ -31,6 +31,7 @@ from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
 from setpoint.workload.process.monitored_process import end_of
 from setpoint.workload.process.ties import Tie
+from setpoint.workload.restart_reasons import REQUESTED, probe_failed
 from setpoint.workload.runtime import Machine
 
 # The delay before the next request to an engine that failed.
@@ -184,7 +185,7 @@ class ContainerStateMachine:
         elif self._is_restart_requested(obj, workload) or workload.restarting:
             self.stop(engine, workload, "Restarting", workload.restarting)
         elif workload.probing is not None and (dead := workload.probing.failed_liveness) is not None:
-            workload.restarting = f"the liveness probe {dead.probe.name} failed: {dead.reason}"
+            workload.restarting = probe_failed(dead.probe.name, dead.reason)
             workload.restart_waits = True
             self.stop(engine, workload, "LivenessProbeFailed", workload.restarting)
 
@@ -192,7 +193,7 @@ class ContainerStateMachine:
         request = restart_request(obj)
         if not request or request == workload.obeyed or obj.spec.stop:
             return False
-        workload.obeyed, workload.restarting = request, "a restart was requested"
+        workload.obeyed, workload.restarting = request, REQUESTED
         return True
 
     def _handle_finished_work(self, spec: ContainerSpec, workload: ContainerWorkload) -> float | None:

@@ -39,6 +39,7 @@ from setpoint.workload.process.command import StartError
 from setpoint.workload.process.monitored_process import end_of
 from setpoint.workload.process.ties import Tie
 from setpoint.workload.proxy.ports import TCP, PortBusyError
+from setpoint.workload.restart_reasons import REQUESTED, probe_failed
 from setpoint.workload.runtime import Machine
 from setpoint.workload.service_producers import Producer, producers
 from setpoint.workload.templates import NotYet
@@ -188,7 +189,7 @@ class Executables:
         elif self._is_restart_requested(obj, execution) or execution.restarting:
             self._stop(obj.spec, execution, "Restarting", execution.restarting)
         elif execution.probing is not None and (dead := execution.probing.failed_liveness) is not None:
-            execution.restarting = f"the liveness probe {dead.probe.name} failed: {dead.reason}"
+            execution.restarting = probe_failed(dead.probe.name, dead.reason)
             execution.restart_waits = True
             self._stop(obj.spec, execution, "LivenessProbeFailed", execution.restarting)
         return None
@@ -197,7 +198,7 @@ class Executables:
         request = _restart_request(obj)
         if not request or request == execution.obeyed or obj.spec.stop:
             return False
-        execution.obeyed, execution.restarting = request, "a restart was requested"
+        execution.obeyed, execution.restarting = request, REQUESTED
         return True
 
     def _is_tree_ended(self, obj: Executable, execution: Execution) -> bool:
