@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,17 @@ from setpoint.client.client import Client
 from setpoint.plane import ControlPlane, Serving
 from setpoint.server.dashboard.settings import DashboardSettings
 
+GROUP = "usvc-dev.developer.microsoft.com"
+PART = "setpoint.dev/part"
 _LOGINS = "/apis/setpoint.dev/v1/dashboardlogins"
 _JSON = {"content-type": "application/json"}
+
+
+def executable(name: str, code: str, **spec: Any) -> dict[str, Any]:
+    """Returns a service that runs some Python."""
+    spec = {"executablePath": sys.executable, "args": ["-u", "-c", code], **spec}
+    metadata = {"name": name, "labels": {PART: name, "setpoint.dev/app": "shop"}}
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Executable", "metadata": metadata, "spec": spec}
 
 
 class ServedPage:
@@ -38,6 +48,17 @@ class ServedPage:
     async def change(self, name: str, **data: str) -> Any:
         """Changes the data of a ConfigMap."""
         return await self.api("PATCH", f"/api/v1/namespaces/default/configmaps/{name}", {"data": data})
+
+    async def role(self, user: str, rules: list[dict[str, Any]]) -> None:
+        """Gives a user some rights."""
+        kind = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": user}}
+        path = "/apis/rbac.authorization.k8s.io/v1"
+        rules = [*rules, {"apiGroups": ["setpoint.dev"], "resources": ["dashboardlogins"], "verbs": ["create"]}]
+        await self.api("POST", f"{path}/clusterroles", {**kind, "kind": "ClusterRole", "rules": rules})
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user}
+        subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
+        binding = {**kind, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": subjects}
+        await self.api("POST", f"{path}/clusterrolebindings", binding)
 
     async def open(
         self,

@@ -1,7 +1,6 @@
 """The services in a browser: the start page, logs, the terminal, YAML, and users with fewer rights."""
 
 import json
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,26 +8,17 @@ from typing import Any
 import pytest
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import Page
-from tests.dashboard.served_page import ServedPage, new_page
+from tests.dashboard.served_page import GROUP, ServedPage, executable, new_page
 
 from setpoint.server.dashboard.settings import DashboardSettings
 
 pytestmark = pytest.mark.slow
-GROUP = "usvc-dev.developer.microsoft.com"
 EXECUTABLES = f"/apis/{GROUP}/v1/executables"
-PART = "setpoint.dev/part"
 SERVER = "import time; print('ready to serve'); time.sleep(1000)"
 # Many lines at once, of which thousands have the same time; and lines with different times.
 BURST = "for i in range(0, 20000, 400): print('\\n'.join(f'number {n}' for n in range(i, i + 400)))"
 MANY = f"import time\n{BURST}; time.sleep(0.01)"
 TALKER = "import sys; [print('line', sys.stdin.readline().strip()) for _ in range(1000)]"
-
-
-def executable(name: str, code: str, **spec: Any) -> dict[str, Any]:
-    """Returns a service that runs some Python."""
-    spec = {"executablePath": sys.executable, "args": ["-u", "-c", code], **spec}
-    metadata = {"name": name, "labels": {PART: name, "setpoint.dev/app": "shop"}}
-    return {"apiVersion": f"{GROUP}/v1", "kind": "Executable", "metadata": metadata, "spec": spec}
 
 
 @pytest.fixture
@@ -126,22 +116,10 @@ async def test_a_service_is_stopped_and_started_by_its_buttons(served: ServedPag
     )
 
 
-async def role(served: ServedPage, user: str, rules: list[dict[str, Any]]) -> None:
-    """Gives a user some rights."""
-    kind = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": user}}
-    path = "/apis/rbac.authorization.k8s.io/v1"
-    rules = [*rules, {"apiGroups": ["setpoint.dev"], "resources": ["dashboardlogins"], "verbs": ["create"]}]
-    await served.api("POST", f"{path}/clusterroles", {**kind, "kind": "ClusterRole", "rules": rules})
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user}
-    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
-    binding = {**kind, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": subjects}
-    await served.api("POST", f"{path}/clusterrolebindings", binding)
-
-
 async def test_an_action_without_the_right_says_so_and_changes_nothing(served: ServedPage) -> None:
     await start(served, executable("server", SERVER))
     read = ["get", "list", "watch"]
-    await role(served, "reader", [{"apiGroups": [GROUP, "setpoint.dev"], "resources": ["*"], "verbs": read}])
+    await served.role("reader", [{"apiGroups": [GROUP, "setpoint.dev"], "resources": ["*"], "verbs": read}])
     page = await served.open(user="reader")
     await page.click("[aria-label='Stop server']")
     await page.wait("document.querySelector('.note.failed')")
@@ -151,7 +129,7 @@ async def test_an_action_without_the_right_says_so_and_changes_nothing(served: S
 
 async def test_a_user_without_rights_is_told_what_is_missing(served: ServedPage) -> None:
     await start(served, executable("server", SERVER))
-    await role(served, "nobody", [])
+    await served.role("nobody", [])
     page = await served.open(user="nobody")
     await page.wait("document.querySelector('[role=alert]')?.innerText.includes('You may not read this')")
     assert "server" not in await page.run("document.querySelector('main').innerText.replace('the server', '')")

@@ -10,7 +10,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 from tests.dashboard.axe import violations
-from tests.dashboard.served_page import ServedPage, new_page
+from tests.dashboard.browser import Page
+from tests.dashboard.served_page import GROUP, ServedPage, executable, new_page
 
 from setpoint.config import Config
 from setpoint.telemetry.settings import TelemetrySettings
@@ -120,3 +121,91 @@ async def test_a_metric_is_a_chart(served: ServedPage) -> None:
     assert await page.run("document.documentElement.scrollWidth <= innerWidth")
     assert await violations(page) == []
     assert page.errors == []
+
+
+UNKNOWN = "b7ad6b7169203331b7ad6b7169203331"
+LINES = (
+    f"handled the order in trace {TRACE}",
+    json.dumps({"level": "info", "msg": "forwarded", "traceparent": f"00-{TRACE}-{ROOT}-01"}),
+    f"the hash is {UNKNOWN}",
+    "a line without an ID",
+)
+LOG_LINES = "[...document.querySelectorAll('.log-line')].map((line) => line.querySelector('.log-text').textContent)"
+LINKED = "[...document.querySelectorAll('.log-line')].filter((line) => line.querySelector('.log-trace')).length"
+
+
+async def start_service(served: ServedPage) -> None:
+    """Starts the service of the trace, which prints the lines after its spans have begun."""
+    code = f"import time\nfor line in {LINES!r}: print(line)\ntime.sleep(1000)"
+    await served.api("POST", f"/apis/{GROUP}/v1/executables", executable("api", code))
+
+
+async def lines_shown(page: Page, count: int) -> list[str]:
+    await page.wait(f"{LOG_LINES}.length === {count}")
+    found: list[str] = await page.run(LOG_LINES)
+    return found
+
+
+async def looked_up(page: Page) -> None:
+    """Waits until the page has asked for the IDs of its lines."""
+    while not any("/telemetry/traces?ids=" in each for each in page.requests):
+        await asyncio.sleep(0.01)
+
+
+async def test_a_plain_line_leads_to_its_trace_and_the_trace_to_its_lines(served: ServedPage) -> None:
+    await export_trace(served)
+    await start_service(served)
+    page = await served.open("logs")
+    await lines_shown(page, len(LINES))
+    await page.wait(f"{LINKED} === 2")
+    assert len([each for each in page.requests if "/telemetry/traces?ids=" in each]) == 1
+    await page.run("document.querySelector('.log-line').click()")
+    await page.wait("document.querySelector('dialog a')?.innerText === 'Open the trace GET /orders'")
+    assert await violations(page) == []
+    await page.click("dialog a")
+    await page.wait(f"location.hash.startsWith('#/telemetry/trace/{TRACE}')")
+    assert (await lines_shown(page, 2))[0].endswith(LINES[0])
+    assert "forwarded" in (await page.run(LOG_LINES))[1]
+    assert await page.run(LINKED) == 0
+    assert await violations(page) == []
+    assert page.errors == []
+
+
+async def test_a_trace_that_arrives_after_its_lines_becomes_their_link(served: ServedPage) -> None:
+    await start_service(served)
+    page = await served.open("logs")
+    await lines_shown(page, len(LINES))
+    await looked_up(page)
+    assert await page.run(LINKED) == 0
+    await export_trace(served)
+    await page.wait(f"{LINKED} === 2")
+    assert page.errors == []
+
+
+async def test_lines_have_no_links_for_a_user_without_the_right_to_telemetry(served: ServedPage) -> None:
+    await export_trace(served)
+    await start_service(served)
+    read = ["get", "list", "watch"]
+    resources = ["executables", "executables/log", "containers", "containers/log"]
+    rules = [
+        {"apiGroups": [GROUP], "resources": resources, "verbs": read},
+        {"apiGroups": ["setpoint.dev"], "resources": ["summaries"], "verbs": read},
+    ]
+    await served.role("reader", rules)
+    page = await served.open("logs", user="reader")
+    await lines_shown(page, len(LINES))
+    await looked_up(page)
+    await page.run("document.querySelector('.log-line').click()")
+    await page.wait("document.querySelector('dialog pre')")
+    assert await page.run(LINKED) == 0
+    assert await page.run("document.querySelectorAll('dialog a, [role=alert]').length") == 0
+
+
+async def test_a_trace_names_the_missing_right_to_plain_lines(served: ServedPage) -> None:
+    await export_trace(served)
+    await start_service(served)
+    await served.role("tracer", [{"apiGroups": ["setpoint.dev"], "resources": ["telemetry"], "verbs": ["get", "list"]}])
+    page = await served.open(f"telemetry/trace/{TRACE}", user="tracer")
+    await page.wait_text("requires the right to their logs")
+    await page.wait_text("GET /orders")
+    assert await page.run("document.querySelectorAll('.log-line').length") == 0

@@ -39,7 +39,8 @@ class Page(NamedTuple):
 
 
 class TraceQuery(NamedTuple):
-    """The wanted traces. Texts are compared with names of spans and the ID, without regard to case."""
+    """The wanted traces. Texts are compared with names of spans and the ID, without regard to case. With `ids`, only
+    these traces are examined."""
 
     service: str = ""
     text: str = ""
@@ -47,9 +48,12 @@ class TraceQuery(NamedTuple):
     errors: bool = False
     limit: int = 100
     before: Place | None = None
+    ids: frozenset[str] = frozenset()
 
     def matches(self, trace: Trace, text: str) -> bool:
         """Returns True if a trace is wanted. `text` is the text in lower case."""
+        if self.ids and trace.trace_id not in self.ids:
+            return False
         if self.service and self.service not in trace.services:
             return False
         if self.errors and not trace.errors:
@@ -132,8 +136,13 @@ async def select_traces(store: TelemetryStore, query: TraceQuery, pause: Pause) 
     """Returns summaries of the traces of a query, those that started last first."""
     text = query.text.lower()
 
+    if query.ids:
+        candidates = [trace for each in query.ids if (trace := store.traces.get(each)) is not None]
+    else:
+        candidates = list(reversed(store.traces.values()))
+
     def placed() -> Iterable[_FoundTrace]:
-        for trace in list(reversed(store.traces.values())):
+        for trace in candidates:
             trace.refresh()
             if trace.spans:
                 yield _FoundTrace(Place(trace.start, next(iter(trace.spans))), trace)

@@ -55,6 +55,16 @@ async def test_traces_are_listed_and_read_with_their_logs(cluster: TelemetryClus
     assert (unknown.status, unknown.body["reason"]) == (404, "NotFound")
 
 
+async def test_ids_select_the_known_traces_among_them(cluster: TelemetryCluster) -> None:
+    many = [f"{each:032x}" for each in range(10, 109)]
+    assert [each["traceId"] for each in await cluster.listed("traces", ids=",".join([TRACE.upper(), *many]))] == [TRACE]
+    assert [each["name"] for each in await cluster.listed("traces", ids=f"{2:032x},{TRACE}")] == [
+        "GET /health",
+        "GET /cart",
+    ]
+    assert await cluster.listed("traces", ids=f"{2:032x}", errors="true") == []
+
+
 async def test_pages_continue_where_the_last_one_ended(cluster: TelemetryCluster) -> None:
     await cluster.received(*(log(number, f"text {number}") for number in range(10, 17)))
     bodies: list[str] = []
@@ -94,6 +104,8 @@ async def test_metrics_are_listed_and_have_series(cluster: TelemetryCluster) -> 
         ("traces", {"errors": "1"}, "errors must be true or false"),
         ("traces", {"limit": "0"}, "limit must be a number from 1"),
         ("traces", {"before": "yesterday"}, "before must be a time in RFC 3339"),
+        ("traces", {"ids": f"{TRACE},12"}, "ids must have 32 hexadecimal digits, not '12'"),
+        ("traces", {"ids": ",".join(f"{each:032x}" for each in range(101))}, "ids has more than 100 IDs"),
         ("traces", {"text": "x" * 501}, "text has more than 500 characters"),
         ("logs", {"severity": "BAD"}, "severity must be one of TRACE, DEBUG"),
         ("logs", {"traceId": "12"}, "traceId must have 32 hexadecimal digits"),
@@ -183,6 +195,7 @@ async def test_a_user_needs_the_right_of_the_verb(cluster: TelemetryCluster) -> 
             assert answer.status == (200 if user == owner else 403), (user, below, query)
             if user != owner:
                 assert 'resource "telemetry" in API group "setpoint.dev"' in answer.message
+    assert (await cluster("GET", f"{API}/traces", user="nobody", ids=TRACE)).status == 403
     # The other paths need the same rights.
     for below in ("", "/services", "/metrics", "/logs", "/metrics/orders", "/absent"):
         assert (await cluster("GET", f"{API}{below}", user="nobody")).status == 403

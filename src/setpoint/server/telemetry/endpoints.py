@@ -1,7 +1,7 @@
 """Queries of traces, metrics and logs.
 
     GET /apis/setpoint.dev/v1/telemetry/services
-    GET /apis/setpoint.dev/v1/telemetry/traces[?service=&text=&minDuration=10ms&errors=true&limit=&before=]
+    GET /apis/setpoint.dev/v1/telemetry/traces[?service=&text=&minDuration=10ms&errors=true&limit=&before=&ids=]
     GET /apis/setpoint.dev/v1/telemetry/traces/ID
     GET /apis/setpoint.dev/v1/telemetry/metrics[?service=]
     GET /apis/setpoint.dev/v1/telemetry/metrics/NAME[?service=&since=]
@@ -10,6 +10,7 @@
 Lists of traces and logs have the newest records first; `before` is the `continue` of the page before, or a time. With
 `watch=true`, a list is a stream of the records that arrive from then on, one line of JSON each. Access requires the
 verb get, list or watch on `telemetry` in the group `setpoint.dev`. The path below `telemetry` is no part of the right.
+`ids` has the IDs of up to 100 traces, separated by commas: a program that finds IDs in texts learns which are traces.
 """
 
 import re
@@ -47,6 +48,7 @@ _DEFAULT_LIMIT, _MAX_LIMIT = 100, 1000
 # The maximum number of spans of a trace, and of log records with it.
 _MAX_SPANS, _MAX_TRACE_LOGS = 5000, 500
 _MAX_TEXT: Final = 500
+_MAX_IDS: Final = 100
 _SEVERITIES: Final = {"TRACE": 1, "DEBUG": 5, "INFO": 9, "WARN": 13, "ERROR": 17, "FATAL": 21}
 _is_trace_id = re.compile(r"[0-9a-f]{32}").fullmatch
 _PLACE = re.compile(r"([0-9]{1,20})-([0-9]{1,18})")
@@ -93,6 +95,7 @@ async def _traces(context: Context, store: TelemetryStore) -> Response:
         _flag(context, "errors"),
         _limit(context),
         _before(context),
+        _ids(context),
     )
     if _is_watch(context):
         return _watch(context, store, shown_traces(store, query))
@@ -146,8 +149,8 @@ async def _metric(context: Context, store: TelemetryStore, name: str) -> Respons
 
 async def _logs(context: Context, store: TelemetryStore) -> Response:
     trace_id = _text(context, "traceId").lower()
-    if trace_id and not _is_trace_id(trace_id):
-        raise BadRequest(f"traceId must have 32 hexadecimal digits, not {trace_id!r}")
+    if trace_id:
+        _check_id("traceId", trace_id)
     query = LogQuery(
         _text(context, "service"),
         _severity(context),
@@ -186,6 +189,21 @@ def _text(context: Context, name: str) -> str:
     if len(found) > _MAX_TEXT:
         raise BadRequest(f"{name} has more than {_MAX_TEXT} characters: use a shorter text")
     return found
+
+
+def _ids(context: Context) -> frozenset[str]:
+    given = context.parameter("ids").lower()
+    if given.count(",") >= _MAX_IDS:
+        raise BadRequest(f"ids has more than {_MAX_IDS} IDs: send several requests")
+    found = frozenset(given.split(",")) if given else frozenset()
+    for each in found:
+        _check_id("ids", each)
+    return found
+
+
+def _check_id(name: str, trace_id: str) -> None:
+    if not _is_trace_id(trace_id):
+        raise BadRequest(f"{name} must have 32 hexadecimal digits, not {trace_id[:_MAX_TEXT]!r}")
 
 
 def _flag(context: Context, name: str) -> bool:

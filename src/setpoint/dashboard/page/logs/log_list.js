@@ -5,14 +5,19 @@ import { Panels } from "../panels.js";
 import { Problem } from "../problem.js";
 import { href } from "../route.js";
 import { VirtualList } from "../virtual_list.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../view.js";
+import { knownTraces } from "./known_traces.js";
+import { mayNameTrace, traceIdsIn } from "./trace_ids.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../view.js";
 
 const ROW_HEIGHT = 21;
 const NEAR = 60;
 const COLOURS = 8;
 
-/** @param {{window: import("./log_window.js").LogWindow, nameOf: (name: string) => string, label: string}} properties */
-export function LogList({ window: log, nameOf, label }) {
+/**
+ * @param {{window: import("./log_window.js").LogWindow | import("./line_range.js").LineRange, nameOf: (name: string) => string, label: string, hasTraces?: boolean}} properties
+ *   without `hasTraces`, rows have no links to traces
+ */
+export function LogList({ window: log, nameOf, label, hasTraces = true }) {
   const state = log.shown.value;
   const { lines, hasOlder, isAtEnd } = state;
   const element = useRef(null);
@@ -64,7 +69,7 @@ export function LogList({ window: log, nameOf, label }) {
     const line = lines[index];
     const part = nameOf(line.name);
     return html`<div role="listitem" key=${line.key} class=${`log-line ${line.level} ${line === active ? "active" : ""}`} onClick=${() => (setActive(line), setShown(line))}>
-      <time>${clock(line.time)}</time><span class=${`log-name colour-${colourOf(part)}`} title=${line.name}>${part}</span><span class="log-text">${line.level && html`<span class="hidden-text">${line.level}: </span>`}${line.message}${fieldsOf(line)}</span>
+      <time>${clock(line.time)}</time><span class=${`log-name colour-${colourOf(part)}`} title=${line.name}>${part}</span><span class="log-text">${line.level && html`<span class="hidden-text">${line.level}: </span>`}${line.message}${fieldsOf(line)}</span>${hasTraces && mayNameTrace(line) && html`<${TraceLink} line=${line} />`}
     </div>`;
   };
   const { value: error } = log.error;
@@ -95,14 +100,23 @@ function colourOf(name) {
   return sum % COLOURS;
 }
 
-/** Returns the trace that a line belongs to, by the names that libraries for logging use; empty if there is none. */
-function traceOf({ fields = {} }) {
-  const id = fields.trace_id ?? fields.traceId ?? fields.TraceId ?? fields.traceid ?? "";
-  return /^[\da-f]{32}$/i.test(id) ? id.toLowerCase() : "";
+/** Returns the known trace that a line names, or null; asks the server for IDs that are not known yet. */
+function useTrace(line) {
+  const ids = useMemo(() => traceIdsIn(line), [line]);
+  useEffect(() => knownTraces.want(ids), [ids]);
+  return knownTraces.firstOf(ids);
+}
+
+/** The link of a row. The keyboard reaches the one in the details of the line. */
+function TraceLink({ line }) {
+  const trace = useTrace(line);
+  if (!trace) return null;
+  return html`<a class="log-trace" tabindex="-1" href=${href(["telemetry", "trace", trace.id])} title=${`Open the trace ${trace.name}`} onClick=${(event) => event.stopPropagation()}>trace</a>`;
 }
 
 function Line({ line, part, onClose }) {
   const [copied, setCopied] = useState(false);
+  const trace = useTrace(line);
   const copy = () => navigator.clipboard.writeText(line.line).then(() => setCopied(true));
   useEffect(() => setCopied(false), [line]);
   return html`<${Dialog} title=${`Line of ${part}`} onClose=${onClose} isWide=${true}>
@@ -113,7 +127,7 @@ function Line({ line, part, onClose }) {
       ${Object.entries(line.fields ?? {}).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd class="mono">${typeof value === "string" ? value : JSON.stringify(value)}</dd></div>`)}
     </dl>
     <pre tabindex="0">${line.message}</pre>
-    ${traceOf(line) && html`<p><a href=${href(["telemetry", "trace", traceOf(line)])} onClick=${onClose}>Open the trace of this line</a></p>`}
+    ${trace && html`<p><a href=${href(["telemetry", "trace", trace.id])} onClick=${onClose}>Open the trace ${trace.name}</a></p>`}
     <${Panels} place="log-line" line=${line} part=${part} />
     <footer><button onClick=${copy}>${copied ? "Copied" : "Copy the line"}</button></footer>
   <//>`;

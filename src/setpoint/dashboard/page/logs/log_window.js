@@ -2,11 +2,10 @@
  * A part of merged logs in memory: the lines around the position of the reader, never all lines. Times have milliseconds,
  * and reads are ranges of time, so the window has whole moments: all lines of a millisecond or none.
  */
-import { send } from "../api.js";
 import { readLines } from "../stream.js";
 import { signal } from "../view.js";
+import { keyOf, parsed, readLog, requestOf } from "./log_lines.js";
 
-const GROUP = "/apis/usvc-dev.developer.microsoft.com/v1";
 // The lines of one read, which are divided among the logs, and the least for each log.
 const STEP = 800;
 const LEAST = 100;
@@ -24,8 +23,6 @@ const SECONDS = { "1m": 60, "5m": 300, "15m": 900, "1h": 3600, "24h": 86_400 };
 const RETRY_MILLISECONDS = 2000;
 const LONGEST_RETRY_MILLISECONDS = 120_000;
 
-/** @typedef {{time: string, name: string, source: string, attempt: number, level: string, message: string, fields: object, line: string, key: string}} LogLine */
-
 export class LogWindow {
   /**
    * @param {import("./log_targets.js").Target[]} targets
@@ -34,18 +31,17 @@ export class LogWindow {
   constructor(targets, filter) {
     this.filter = filter;
     this.step = Math.max(LEAST, Math.ceil(STEP / targets.length));
-    const [first, ...others] = targets;
-    this.path = `${GROUP}/${first.resource}/${encodeURIComponent(first.name)}/log`;
+    const { path, query } = requestOf(targets);
+    this.path = path;
     this.query = {
-      format: "json",
-      source: filter.source || "all",
-      with: others.map((each) => `${each.resource}/${each.name}`),
+      ...query,
+      source: filter.source || query.source,
       grep: filter.grep,
       ignore_case: filter.grep && filter.ignoreCase ? "true" : "",
       level: filter.level,
       attempt: targets.length === 1 ? filter.attempt : "",
     };
-    /** @type {LogLine[]} */
+    /** @type {import("./log_lines.js").LogLine[]} */
     this.lines = [];
     /** The number of lines that were put before the others. */
     this.added = 0;
@@ -174,8 +170,7 @@ export class LogWindow {
   }
 
   async read(range) {
-    const response = await send(this.path, { query: { ...this.query, ...range }, at: "live", signal: this.abort.signal });
-    return numbered((await response.text()).split("\n").filter(Boolean).map(parsed));
+    return readLog(this.path, { ...this.query, ...range }, this.abort.signal);
   }
 
   async follow() {
@@ -269,30 +264,4 @@ function momentEnd(lines, count) {
   let end = Math.min(count, lines.length);
   while (end < lines.length && lines[end].time === lines[end - 1].time) end++;
   return end;
-}
-
-const ESCAPES = /\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
-
-/** Returns a line of the server without the escape sequences of terminals. */
-function parsed(text) {
-  try {
-    const line = JSON.parse(text);
-    return { ...line, message: (line.message || line.line || "").replace(ESCAPES, "") };
-  } catch {
-    return { time: "", name: "", source: "", attempt: 1, level: "", message: text, fields: {}, line: text };
-  }
-}
-
-/** Gives each line a key that is the same in every answer with all lines of its moment. */
-function numbered(lines) {
-  const repeats = new Map();
-  for (const line of lines) line.key = keyOf(line, repeats);
-  return lines;
-}
-
-function keyOf(line, repeats) {
-  const base = `${line.time} ${line.name} ${line.source} ${line.line}`;
-  const count = repeats.get(base) ?? 0;
-  repeats.set(base, count + 1);
-  return count ? `${base} ${count}` : base;
 }

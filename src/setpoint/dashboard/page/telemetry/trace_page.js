@@ -6,6 +6,7 @@ import { html, useMemo, useState, useRef, useEffect } from "../view.js";
 import { VirtualList } from "../virtual_list.js";
 import { LogRecords } from "./logs_view.js";
 import { pairs } from "./log_records.js";
+import { PlainLines } from "./plain_lines.js";
 import { useTelemetry } from "./reads.js";
 import { durationText, isError, waterfallOf } from "./waterfall.js";
 
@@ -63,7 +64,8 @@ function Trace({ id, spans }) {
     </div>
     <${SpanDetails} span=${layout.rows[current].span} nanoseconds=${layout.rows[current].nanoseconds} />
     <h2>Logs of this trace</h2>
-    <${LogRecords} query=${{ traceId: id }} spanId=${named} />`;
+    <${LogRecords} query=${{ traceId: id }} spanId=${named} />
+    <${PlainLines} id=${id} spans=${spans} />`;
 }
 
 function Row({ row, place, isCurrent, colour, onSelect, onFold }) {
