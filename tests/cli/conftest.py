@@ -5,6 +5,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,12 +39,18 @@ Command = Callable[..., Ran]
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One server for all tests of a worker: they keep apart by namespaces and names."""
-    directory = tmp_path_factory.mktemp("served")
+    with serving(tmp_path_factory.mktemp("served")) as served:
+        yield served
+
+
+@contextmanager
+def serving(directory: Path, *options: str) -> Iterator[Served]:
+    """Runs a server with its files in a directory."""
     environ = {**os.environ, "XDG_STATE_HOME": str(directory / "state"), "HOME": str(directory)}
     for name in ("KUBECONFIG", "NO_COLOR", "FORCE_COLOR", "EDITOR", "VISUAL", "KUBE_EDITOR"):
         environ.pop(name, None)
     kubeconfig = directory / "kubeconfig"
-    arguments = ("serve", "--workloads", "--listen", "127.0.0.1:0", "--kubeconfig", str(kubeconfig))
+    arguments = ("serve", "--workloads", "--listen", "127.0.0.1:0", "--kubeconfig", str(kubeconfig), *options)
     with open(directory / "errors", "wb") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "setpoint", *arguments],
@@ -68,6 +75,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture
 def setpoint(served: Served) -> Command:
     """Runs `setpoint` with some arguments against the server."""
+    return command_of(served)
+
+
+def command_of(served: Served) -> Command:
+    """Returns a function that runs `setpoint` with some arguments against a server."""
 
     def run(*arguments: str, text: str | None = None, **environ: str) -> Ran:
         result = CliRunner().invoke(main, list(arguments), input=text, env={**served.environ, **environ})

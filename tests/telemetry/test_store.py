@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.telemetry.samples import BEGIN, START, held, log, point, span
 
 from setpoint.objects.clock import ManualClock
 from setpoint.telemetry.held import HeldSpan, lines
 from setpoint.telemetry.journal import Journal
-from setpoint.telemetry.moments import SECOND
+from setpoint.telemetry.moments import SECOND, format_nanoseconds
 from setpoint.telemetry.queries import (
     SLICE,
     LogQuery,
@@ -23,7 +24,7 @@ from setpoint.telemetry.queries import (
     spans_of,
 )
 from setpoint.telemetry.recorder import TelemetryRecorder
-from setpoint.telemetry.records import Buckets, Distribution
+from setpoint.telemetry.records import Buckets, Distribution, Event, SpanStatus
 from setpoint.telemetry.settings import TelemetrySettings
 from setpoint.telemetry.store import TelemetryStore
 
@@ -131,6 +132,27 @@ async def test_the_summary_of_a_trace_follows_its_remaining_spans() -> None:
     made.add(held(span(1, name="root"), span(2, parent=1), span(3, parent=1, name="last", code="Error")))
     [found] = decoded((await select_traces(made, TraceQuery(), Pauses())).items)
     assert (found["name"], found["spans"], found["errors"]) == ("span 2", 2, 1)
+
+
+async def test_summary_has_the_message_of_the_span_that_failed_first() -> None:
+    made = store(max_service_records=3)
+    event = Event("", "exception", {"exception.type": "OSError", "exception.message": "refused"})
+    inner = replace(span(2, parent=1, code="Error"), events=[event])
+    outer = replace(span(1), end=format_nanoseconds(BEGIN + 9 * SECOND), status=SpanStatus("Error", "x" * 1000))
+
+    def error() -> str:
+        return made.traces[f"{1:032x}"].summary().error
+
+    made.add(held(span(3)))
+    assert error() == ""
+    made.add(held(outer))
+    assert error() == "x" * 300
+    made.add(held(inner))
+    assert error() == "OSError: refused"
+    made.add(held(span(4), span(5)))  # the records before `inner` are removed
+    assert error() == "OSError: refused"
+    made.add(held(span(6)))
+    assert error() == ""
 
 
 async def test_a_span_that_is_sent_twice_is_returned_once() -> None:

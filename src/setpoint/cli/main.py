@@ -53,6 +53,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
             "setpoint.cli.past.timeline:timeline", "Show the changes of objects in chronological order."
         ),
         "trace": CommandEntry("setpoint.cli.past.trace:trace", "Show the reconciles of an object and their triggers."),
+        "telemetry": CommandEntry(
+            "setpoint.cli.telemetry.group:telemetry", "Show the traces that services export with OpenTelemetry."
+        ),
         "mcp": CommandEntry("setpoint.cli.mcp.group:mcp", "Serve tools for coding assistants (MCP)."),
     },
     "Objects": {

@@ -35,6 +35,11 @@ _value_of_variable = re.compile(rf"{_list}\[(?P<name>[^\]]+)\]\.value$").search
 _in_secret = re.compile(rf"(?:{'|'.join(_SECRET_FIELDS)})(?:$|[.\[])").match
 
 
+def is_secret_name(name: str) -> bool:
+    """Returns True if the name of a variable or field looks like that of a secret."""
+    return _named_like_secrets(name) is not None
+
+
 def may_hide(encoded: bytes) -> bool:
     """Returns True if the JSON of an object may contain secrets. Most objects contain none, and need not be decoded."""
     return _may_hide(encoded) is not None
@@ -67,7 +72,7 @@ def masked_change(change: FieldChange, *, is_secret: bool) -> FieldChange:
     """Returns a masked change."""
     hidden = _LAST_APPLIED in change.path or (is_secret and bool(_in_secret(change.path)))
     if not hidden and (variable := _value_of_variable(change.path)):
-        hidden = bool(_named_like_secrets(variable["name"]))
+        hidden = is_secret_name(variable["name"])
     if hidden:
         has_both = change.old is not ABSENT and change.new is not ABSENT
         before, after = (f"{MASK} (before)", f"{MASK} (after)") if has_both else (MASK, MASK)
@@ -117,7 +122,7 @@ def _variables(value: Json, hide: Hide) -> Json:
         return _masked(value, hide)
     found = [_masked(item, hide) for item in value]
     for given, item in zip(value, found, strict=True):
-        if isinstance(item, dict) and item.get("value") and _named_like_secrets(str(item.get("name", ""))):
+        if isinstance(item, dict) and item.get("value") and is_secret_name(str(item.get("name", ""))):
             item["value"] = hide(str(given["value"]))
     return found
 

@@ -15,6 +15,8 @@ from setpoint.telemetry.records import Buckets, Distribution, LogRecord, MetricS
 
 # The approximate size of a record in memory beside its JSON.
 _OVERHEAD: Final = 400
+# The number of characters that are kept of the message of an error.
+_MOST_ERROR: Final = 300
 _NO_VALUE: Final = msgspec.Raw(b"")
 _encode = msgspec.json.Encoder().encode
 
@@ -32,12 +34,14 @@ class HeldSpan(Struct, eq=False):
     name: str
     is_error: bool
     raw: bytes
+    # The first characters of the message of an error.
+    error: str = ""
     number: int = 0
     received: int = 0
 
     @property
     def size(self) -> int:
-        return len(self.raw) + _OVERHEAD
+        return len(self.raw) + len(self.error) + _OVERHEAD
 
 
 class HeldLog(Struct, eq=False):
@@ -134,8 +138,9 @@ def _held_span(span: Span, raw: bytes) -> HeldSpan:
         span.span_id,
         span.parent_span_id,
         span.name,
-        span.status.code == "Error",
+        span.is_error,
         raw,
+        span.error[:_MOST_ERROR],
     )
 
 

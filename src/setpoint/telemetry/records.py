@@ -54,6 +54,19 @@ class Span(Struct, frozen=True, rename="camel"):
     events: list[Event]
     links: list[Link]
 
+    @property
+    def is_error(self) -> bool:
+        return self.status.code == "Error"
+
+    @property
+    def error(self) -> str:
+        """The message of a failing span: that of its status, or of its last exception."""
+        if not self.is_error or self.status.message:
+            return self.status.message if self.is_error else ""
+        exceptions = [each.attributes for each in self.events if each.name == "exception"]
+        named = [exceptions[-1].get(f"exception.{each}") for each in ("type", "message")] if exceptions else []
+        return ": ".join(str(each) for each in named if each)
+
 
 class LogRecord(Struct, frozen=True, rename="camel"):
     """One record of a structured log."""

@@ -18,6 +18,8 @@ class TraceSummary(Struct, frozen=True, rename="camel"):
     duration_nanoseconds: int
     spans: int
     errors: int
+    # The message of the span that failed first.
+    error: str
     services: list[str]
 
 
@@ -31,6 +33,7 @@ class Trace:
         self.errors = 0
         self.start = self.end = 0
         self._root: HeldSpan | None = None
+        self._failed: HeldSpan | None = None
         self._is_current = True
 
     def add(self, span: HeldSpan) -> None:
@@ -55,11 +58,14 @@ class Trace:
     def refresh(self) -> None:
         """Computes start, end and root again if spans were removed."""
         if not self._is_current:
-            self._is_current, self._root = True, None
+            self._is_current, self._root, self._failed = True, None, None
             for span in self.spans.values():
                 self._extend(span)
 
     def _extend(self, span: HeldSpan) -> None:
+        # An error spreads from a span to its callers, which end later.
+        if span.is_error and (self._failed is None or (span.end, -span.time) < (self._failed.end, -self._failed.time)):
+            self._failed = span
         root = self._root
         if root is None:
             self._root, self.start, self.end = span, span.time, span.end
@@ -81,5 +87,6 @@ class Trace:
             max(self.end - self.start, 0),
             len(self.spans),
             self.errors,
+            "" if self._failed is None else self._failed.error,
             sorted(self.services),
         )

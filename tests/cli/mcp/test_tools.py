@@ -20,7 +20,7 @@ from setpoint.cli.support.connection import Server
 # Each call of a tool starts a process.
 pytestmark = pytest.mark.slow
 
-READING = {"state", "why", "logs", "traces", "history", "diff", "apply"}
+READING = {"state", "why", "logs", "traces", "telemetry_traces", "telemetry_trace", "history", "diff", "apply"}
 MAP = """
 apiVersion: v1
 kind: ConfigMap

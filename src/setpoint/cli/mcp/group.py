@@ -21,9 +21,9 @@ _WRITES = "--allow-writes"
 def mcp(ctx: click.Context, writes: bool, server: Server) -> None:
     """Serve the Model Context Protocol on the standard streams, for coding assistants.
 
-    The tools are commands: state (ps, get), why, logs, traces (trace), history, diff and apply, with the rights of the
-    selected server's user. They only read, and apply performs dry runs, unless --allow-writes is given. Needs the extra
-    mcp: pip install 'setpoint[mcp]'.
+    The tools are commands: state (ps, get), why, logs, traces (trace), telemetry_traces and telemetry_trace
+    (telemetry), history, diff and apply, with the rights of the selected server's user. They only read, and apply
+    performs dry runs, unless --allow-writes is given. Needs the extra mcp: pip install 'setpoint[mcp]'.
 
     \b
       setpoint mcp init

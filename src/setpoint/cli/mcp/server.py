@@ -18,7 +18,8 @@ P = ParamSpec("P")
 _Tool: TypeAlias = Callable[..., Awaitable[str]]
 
 _INSTRUCTIONS = """Setpoint runs the services of this project and records every change with its cause.
-Call `state` for an overview, `why` for the cause of a problem, then `logs`, `history` and `diff` for details."""
+Call `state` for an overview, `why` for the cause of a problem, then `logs`, `history` and `diff` for details.
+For failing or slow requests between services, call `telemetry_traces`, then `telemetry_trace`."""
 _READ_ONLY = """
 This server is read-only: `apply` only performs dry runs. The user can allow changes: `setpoint mcp --allow-writes`."""
 
@@ -35,7 +36,16 @@ def build(server: Server, *, writes: bool) -> MCPServer[None]:
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     changes = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
-    reading: list[_Tool] = [tools.state, tools.why, tools.logs, tools.traces, tools.history, tools.diff]
+    reading: list[_Tool] = [
+        tools.state,
+        tools.why,
+        tools.logs,
+        tools.traces,
+        tools.telemetry_traces,
+        tools.telemetry_trace,
+        tools.history,
+        tools.diff,
+    ]
     writing: list[_Tool] = [tools.restart, tools.run] if writes else []
     (writing if writes else reading).append(tools.apply)
     for tool in (*reading, *writing):

@@ -72,8 +72,34 @@ class Tools:
         return await self._text("logs", *options, names=names, namespace=namespace, keeps_end=True)
 
     async def traces(self, target: Target, since: Moment = "", namespace: Namespace = "") -> str:
-        """Returns the reconciles of an object: triggers, the objects that were read, writes, duration and result."""
+        """Returns the reconciles of an object: triggers, the objects that were read, writes, duration and result.
+        For requests of services, use telemetry_traces."""
         return await self._text("trace", *_moments(since=since), names=[target], namespace=namespace)
+
+    async def telemetry_traces(
+        self,
+        service: Annotated[str, Field(description="A service; empty for all services")] = "",
+        errors: Annotated[bool, Field(description="Only traces with a failing span")] = False,
+        min_duration: Annotated[str, Field(description="Only traces of at least this duration, such as 100ms")] = "",
+        since: Annotated[str, Field(description="Only traces of this duration, such as 30s or 5m")] = "",
+        text: Annotated[str, Field(description="Only traces with this text in the name of a span")] = "",
+        slowest: Annotated[bool, Field(description="The slowest first, instead of the newest")] = False,
+        limit: Annotated[int, Field(description="Number of traces", ge=1, le=200)] = 20,
+    ) -> str:
+        """Returns the traces that services export with OpenTelemetry: ID, start, service, name, duration, number of
+        spans and of errors, and the message of the first error."""
+        texts = (("min-duration", min_duration), ("since", since), ("text", text))
+        options = [f"--{option}={value}" for option, value in texts if value]
+        options += [f"--{option}" for option, is_set in (("errors", errors), ("slowest", slowest)) if is_set]
+        options += [f"--limit={limit}", "--output=wide"]
+        return await self._text("telemetry", "traces", *options, names=[service] if service else [])
+
+    async def telemetry_trace(
+        self, trace_id: Annotated[str, Field(description="The ID of a trace, or its first digits", min_length=1)]
+    ) -> str:
+        """Returns one trace of telemetry_traces as a tree of spans: durations, errors, the attributes of failing spans,
+        and the log records of the trace."""
+        return await self._text("telemetry", "trace", names=[trace_id])
 
     async def history(
         self,

@@ -41,7 +41,7 @@ def trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: 
 
     Shows for each reconcile its triggers, the objects and revisions that were read, the writes, duration and result,
     and whether the reads were current. Controllers remember reads for a while; for controllers that run elsewhere, only
-    the writes are known, from the log.
+    the writes are known, from the log. Traces of services (OpenTelemetry) are shown by `setpoint telemetry`.
 
     \b
       setpoint trace api --last

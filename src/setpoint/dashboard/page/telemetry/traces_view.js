@@ -15,7 +15,7 @@ const columns = [
   { name: "start", title: "Start", value: (trace) => trace.start, cell: (trace) => html`<span title=${moment(trace.start)}>${clock(trace.start)}</span>` },
   { name: "duration", title: "Duration", value: (trace) => Number(trace.durationNanoseconds), cell: (trace) => durationText(Number(trace.durationNanoseconds)), align: "end" },
   { name: "spans", title: "Spans", value: (trace) => trace.spans, align: "end", isWide: true },
-  { name: "errors", title: "Errors", value: (trace) => trace.errors, cell: (trace) => (trace.errors ? html`<span class="badge bad">${trace.errors}</span>` : ""), align: "end" },
+  { name: "errors", title: "Errors", value: (trace) => trace.errors, cell: (trace) => (trace.errors ? html`<span class="badge bad" title=${trace.error}>${trace.errors}</span>` : ""), align: "end" },
 ];
 
 /** @param {{service?: string}} properties `service` shows the traces of one service, without the filter. */

@@ -1,0 +1,1 @@
+"""The command `setpoint telemetry`: traces that services export with OpenTelemetry."""
