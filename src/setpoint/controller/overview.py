@@ -31,6 +31,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     p50_seconds: float = 0.0
     p99_seconds: float = 0.0
     error_percent: float = 0.0
+    # The number of kept reconciles, and of those that failed.
+    recorded: int = 0
+    errors: int = 0
     # The waiting time of the object that has been due longest.
     lag_seconds: float = 0.0
     # Problems that need attention, in a sentence; empty: none.
@@ -42,6 +45,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def overview(controller: Controller) -> Row:
     """Returns the current summary of a controller."""
     runs = list(controller.runs)
+    errors = sum(run.result in _FAILED for run in runs)
     took = sorted(run.seconds for run in runs)
     return Row(
         name=controller.name,
@@ -51,7 +55,9 @@ def overview(controller: Controller) -> Row:
         rate_per_minute=_rate(runs, controller.clock.monotonic(), controller.runs.maxlen),
         p50_seconds=percentile(took, 0.5),
         p99_seconds=percentile(took, 0.99),
-        error_percent=100.0 * sum(run.result in _FAILED for run in runs) / len(runs) if runs else 0.0,
+        error_percent=100.0 * errors / len(runs) if runs else 0.0,
+        recorded=len(runs),
+        errors=errors,
         lag_seconds=controller.queue.longest_wait(),
         note="; ".join(_notes(controller)),
     )

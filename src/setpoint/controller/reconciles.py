@@ -2,18 +2,24 @@
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Trigger
 from setpoint.controller.run_record import Read, ReconcileRecord, Write
 from setpoint.objects.reconcile_report import Because, From, ObservedRead, Reconciled, ReconcileQuery, Wrote
 from setpoint.objects.times import format_micro_time
 
+# The number of characters of an error in a brief report.
+_BRIEF_ERROR = 1000
+
 
 def recorded_runs(controllers: Iterable[Controller], wanted: ReconcileQuery) -> list[Reconciled]:
     """Returns the known reconciles that match, newest first."""
     found = [(run, kind) for each in controllers for run, kind in _of(each) if _is_wanted(run, kind, wanted)]
     found.sort(key=lambda pair: pair[0].began, reverse=True)
-    return [report_of(run, kind) for run, kind in found[: wanted.limit]]
+    report = brief_report_of if wanted.brief else report_of
+    return [report(run, kind) for run, kind in found[: wanted.limit]]
 
 
 def _of(controller: Controller) -> Iterator[tuple[ReconcileRecord, str]]:
@@ -24,10 +30,12 @@ def _of(controller: Controller) -> Iterator[tuple[ReconcileRecord, str]]:
 
 
 def _is_wanted(run: ReconcileRecord, kind: str, wanted: ReconcileQuery) -> bool:
+    if wanted.controller not in ("", run.controller):
+        return False
     if any(run.id.startswith(each) for each in wanted.ids):
         return True
     if not wanted.object:
-        return False
+        return bool(wanted.controller) and not wanted.ids
     if (kind, run.request.object) == (wanted.kind, wanted.object):
         return True
     return any(write.object == wanted.object and str(write.kind.group_kind) == wanted.kind for write in run.writes)
@@ -38,8 +46,13 @@ def primary_kind(controller: Controller) -> str:
     return str(controller.primary.gvk.group_kind) if controller.primary is not None else ""
 
 
-def report_of(run: ReconcileRecord, kind: str) -> Reconciled:
-    """Converts the record of a reconcile to its report."""
+def brief_report_of(run: ReconcileRecord, kind: str) -> Reconciled:
+    """Converts the record of a reconcile to a report without triggers, reads and writes."""
+    found = _reported(run, kind)
+    return msgspec.structs.replace(found, error=found.error[:_BRIEF_ERROR])
+
+
+def _reported(run: ReconcileRecord, kind: str) -> Reconciled:
     return Reconciled(
         id=run.id,
         controller=run.controller,
@@ -53,6 +66,13 @@ def report_of(run: ReconcileRecord, kind: str) -> Reconciled:
         error="" if run.error is None else f"{type(run.error).__name__}: {run.error}",
         requeue_after_seconds=run.requeue_after,
         attempt=run.attempt,
+    )
+
+
+def report_of(run: ReconcileRecord, kind: str) -> Reconciled:
+    """Converts the record of a reconcile to its report."""
+    return msgspec.structs.replace(
+        _reported(run, kind),
         because=tuple(map(_trigger_report, run.why)),
         more_reasons=run.more,
         # Repeated reads of the same version are reported once.

@@ -17,12 +17,16 @@ From: TypeAlias = Literal["cache", "server"]
 
 class ReconcileQuery(msgspec.Struct, frozen=True, omit_defaults=True):
     """The query for reconciles: those of an object or that wrote the object, and those with the given ids (or prefixes
-    of ids); the newest ones first."""
+    of ids), or all of a controller; the newest ones first. With `brief`, triggers, reads and writes are left out, and
+    errors are shortened."""
 
     kind: str = ""
     object: str = ""
     ids: tuple[str, ...] = ()
     limit: int = MOST
+    # Only reconciles of this controller.
+    controller: str = ""
+    brief: bool = False
 
 
 class Because(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):

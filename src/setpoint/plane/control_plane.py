@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.controller.controller import Controller
     from setpoint.objects.reconcile_report import ReconcileQuery, Reconciles
+    from setpoint.plane.controllers_endpoint import HostedReports
     from setpoint.plane.plane_snapshot import PlaneSnapshot
     from setpoint.plane.system_runner import SystemRunner
     from setpoint.plane.telemetry import PlaneTelemetry
@@ -367,6 +368,16 @@ class ControlPlane:
         """The running built-in controllers: the system controllers, and those of workloads."""
         own = self._runner.controllers if self._runner is not None else ()
         return [*own, *(self._host.controllers if self._host is not None else ())]
+
+    def attach_controllers(self, hosted: "HostedReports") -> None:
+        """Includes the controllers of other processes in lists of controllers and reconciles."""
+        self._own_endpoints.hosted = hosted
+        self.reconciles.sources.append(hosted.reconciles)
+
+    def detach_controllers(self, hosted: "HostedReports") -> None:
+        """Excludes attached controllers again."""
+        self._own_endpoints.hosted = None
+        self.reconciles.sources.remove(hosted.reconciles)
 
     async def _recorded_runs(self, wanted: "ReconcileQuery") -> "Reconciles":
         from setpoint.controller.reconciles import recorded_runs

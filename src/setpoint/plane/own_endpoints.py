@@ -14,6 +14,7 @@ from setpoint.server.request.extension import Endpoint, Endpoints, ObjectEndpoin
 if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
     from setpoint.past.why.endpoint import WhyEndpoint
+    from setpoint.plane.controllers_endpoint import HostedReports
     from setpoint.plane.usage_endpoint import UsageEndpoint
     from setpoint.workload.workloads import Workloads
 
@@ -38,6 +39,8 @@ class OwnEndpoints:
         self._handler, self._controllers, self._workloads = handler, controllers, workloads
         self._why: WhyEndpoint | None = None
         self._usage: UsageEndpoint | None = None
+        # The controllers of the app.
+        self.hosted: HostedReports | None = None
 
     @property
     def endpoints(self) -> Endpoints:
@@ -76,14 +79,14 @@ class OwnEndpoints:
         return await self._usage.get(context, resource)
 
     async def _list_controllers(self, context: Context) -> Response:
-        from setpoint.plane.controllers_endpoint import listing
+        from setpoint.plane.controllers_endpoint import list_controllers
 
-        return await listing(self._controllers)(context)
+        return await list_controllers(context, self._controllers, self.hosted)
 
     async def _reconciles(self, context: Context) -> Response:
         from setpoint.plane.controllers_endpoint import reconciles
 
-        return await reconciles(self._controllers)(context)
+        return await reconciles(context, self._controllers, self.hosted)
 
 
 async def _summary(context: Context, resource: Resource) -> Response:

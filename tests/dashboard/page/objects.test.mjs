@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { groupsOf as controllerGroups, isBad, keyOf, latencyOf, rateOf, stateOf } from "../../../src/setpoint/dashboard/page/objects/controller_rows.js";
 import { groupsOf, kindNamed, kindOfObject, pathOf, resourceName } from "../../../src/setpoint/dashboard/page/objects/kinds.js";
 import { Dependents, ownersOf } from "../../../src/setpoint/dashboard/page/objects/relations.js";
 import { machineOf } from "../../../src/setpoint/dashboard/page/objects/state_machine.js";
@@ -94,4 +95,15 @@ test("dependents form a tree, also with two owners or a cycle", () => {
 test("owners are read from the metadata", () => {
   assert.deepEqual(ownersOf({ metadata: { ownerReferences: [{ apiVersion: "v1", kind: "A", name: "n", uid: "u" }] } }), [{ apiVersion: "v1", kind: "A", name: "n", uid: "u", controller: false }]);
   assert.deepEqual(ownersOf({}), []);
+});
+
+test("controllers of the app come before the built-in ones, with states and notes in one line", () => {
+  const builtIn = { name: "shop", module: "", state: "Running", note: "", reconcilesPerSecond: 0.12345 };
+  const own = { name: "shop", module: "shop.py", state: "Failed", note: "shop.py:3: NameError" };
+  assert.deepEqual(controllerGroups([own, builtIn]).map(({ label, rows }) => [label, rows]), [["Controllers of the app", [own]], ["Built-in controllers", [builtIn]]]);
+  assert.deepEqual(controllerGroups([builtIn]).map(({ title }) => title), ["Built in"]);
+  assert.deepEqual(controllerGroups([]), []);
+  assert.notEqual(keyOf(own), keyOf(builtIn));
+  assert.deepEqual([stateOf(own), isBad(own), isBad(builtIn), rateOf(builtIn), rateOf(own)], ["Failed: shop.py:3: NameError", true, false, 0.12, 0]);
+  assert.deepEqual([latencyOf(own, "p50"), latencyOf({ recorded: 2, latencySeconds: { p50: 0.002 } }, "p50")], ["–", "2 ms"]);
 });

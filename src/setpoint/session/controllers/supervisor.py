@@ -78,7 +78,7 @@ class _Following:
                 ids=self._ids,
                 environ=self._environ(),
             )
-            self._plane.reconciles.sources.append(hosted.reconciles)
+            self._plane.attach_controllers(hosted)
         await hosted.set(entries, thaw(found) if found is not None else None)
 
     def _kubeconfig(self, user: str) -> str:
@@ -96,5 +96,5 @@ class _Following:
     async def close(self) -> None:
         hosted, self._page.hosted = self._page.hosted, None
         if hosted is not None:
-            self._plane.reconciles.sources.remove(hosted.reconciles)
+            self._plane.detach_controllers(hosted)
             await asyncio.shield(hosted.close())
