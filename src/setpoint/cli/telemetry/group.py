@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from setpoint.objects.tree import Object
 
 _TRACES = "/apis/setpoint.dev/v1/telemetry/traces"
-# The number of traces that are searched for the slowest ones, and for those of a span of time.
+# The number of traces that are searched for the slowest ones, and for the rest of an ID.
 _MOST_SEARCHED = 1000
 _ID_LENGTH, _SHORT_ID = 32, 12
 _HEADERS = ("TRACE", "START", "SERVICE", "NAME", "DURATION", "SPANS", "ERRORS", "ERROR")
