@@ -50,19 +50,23 @@ class Workloads(Protocol):
         """Returns when a shutdown was requested, and the workloads are cleaned up."""
 
 
-async def until_ended(plane: Workloads, reasons: Mapping[str, Coroutine[Any, Any, Any]]) -> None:
+async def until_ended(plane: Workloads, reasons: Mapping[str, Coroutine[Any, Any, Any]]) -> str:
     """Waits until one of the reasons to end occurs, or a client requests the shutdown, and the workloads are cleaned
-    up. Raises an error if the workloads cannot run."""
+    up. Returns the reason; empty for a request. Raises an error if the workloads cannot run."""
     ended = asyncio.ensure_future(plane.ended())
+    reason = ""
     waiting = {why: asyncio.ensure_future(reason) for why, reason in reasons.items()}
     try:
         await asyncio.wait((ended, *waiting.values()), return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            reason = next(why for why, task in waiting.items() if task.done())
         if not ended.done() and plane.runs_workloads:
-            _log.info("shutting down: %s", next(why for why, task in waiting.items() if task.done()))
+            _log.info("shutting down: %s", reason)
             plane.end()
             await asyncio.wait((ended,))
         if ended.done():
             ended.result()
+        return reason
     finally:
         for task in (ended, *waiting.values()):
             task.cancel()

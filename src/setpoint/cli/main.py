@@ -52,6 +52,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "timeline": CommandEntry(
             "setpoint.cli.past.timeline:timeline", "Show the changes of objects in chronological order."
         ),
+        "runs": CommandEntry("setpoint.cli.past.runs:runs", "List the runs of the app, and compare two of them."),
         "trace": CommandEntry("setpoint.cli.past.trace:trace", "Show the reconciles of an object and their triggers."),
         "telemetry": CommandEntry(
             "setpoint.cli.telemetry.group:telemetry", "Show the traces that services export with OpenTelemetry."

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.controller.controller import Controller
     from setpoint.objects.reconcile_report import ReconcileQuery, Reconciles
+    from setpoint.past.runs.run_history import RunHistory
     from setpoint.plane.controllers_endpoint import HostedReports
     from setpoint.plane.plane_snapshot import PlaneSnapshot
     from setpoint.plane.system_runner import SystemRunner
@@ -94,7 +95,7 @@ class ControlPlane:
     `system.node_scripts`): with nodes, the controllers of Kubernetes' workloads and a scheduler are among the defaults.
     `workloads` enables the workloads (processes and containers): settings, or True or False. `telemetry` is the
     directory of stored traces, metrics and logs, which the server then returns; with `config.telemetry.enabled` the
-    workloads send theirs to the server.
+    workloads send theirs to the server. `runs` are the earlier runs of an app, which the server returns and purges.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class ControlPlane:
         nodes: str | NodeSetting | None = None,
         workloads: "bool | WorkloadSettings | None" = None,
         telemetry: Path | None = None,
+        runs: "RunHistory | None" = None,
     ) -> None:
         """Raises PlaneError."""
         self.config = config = config or Config()
@@ -130,7 +132,8 @@ class ControlPlane:
         self._serving, self._read_only = serving, bool(serving.read_only)
         # The recorded reconciles of the controllers; those of other processes can be added as sources.
         self.reconciles = ReconcilesPage([self._recorded_runs])
-        self._own_endpoints = OwnEndpoints(self.answer, lambda: self.controllers, self._workloads)
+        self._own_endpoints = OwnEndpoints(self.answer, lambda: self.controllers, self._workloads, runs)
+        self._runs = runs
         self._auditor = auditor
         try:
             self._resolver = ServiceResolver(config.webhooks.services)
@@ -253,7 +256,12 @@ class ControlPlane:
                 retaining = asyncio.create_task(secret_retention(services, seconds).run())
                 stack.callback(retaining.cancel)
             await self._open_telemetry(services, stack)
+            if self._runs is not None:
+                await self._runs.attach(services)
+                services.past_copies.append(self._runs)
+                stack.push_async_callback(self._runs.close)
             if self._host is not None:
+                self._host.shutdown.on_begin = self._runs.before_shutdown if self._runs is not None else None
                 stack.push_async_callback(self._host.stop)
                 await self._host.start(self.client(user=_WORKLOADS, groups=[MASTERS]))
             self._stack = stack.pop_all()

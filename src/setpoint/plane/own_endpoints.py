@@ -1,4 +1,4 @@
-"""The endpoints of `setpoint.dev` that need more than the server: summaries, causes, details, controllers.
+"""The endpoints of `setpoint.dev` that need more than the server: summaries, causes, details, controllers, runs.
 
 Their modules are imported at the first request, so that a control plane starts without them.
 """
@@ -13,6 +13,7 @@ from setpoint.server.request.extension import Endpoint, Endpoints, ObjectEndpoin
 
 if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
+    from setpoint.past.runs.run_history import RunHistory
     from setpoint.past.why.endpoint import WhyEndpoint
     from setpoint.plane.controllers_endpoint import HostedReports
     from setpoint.plane.usage_endpoint import UsageEndpoint
@@ -26,8 +27,8 @@ _MEASURED = frozenset(("Executable", "Container"))
 class OwnEndpoints:
     """The endpoints of a control plane.
 
-    `handler` answers requests of this process; `controllers` returns the running controllers, and `workloads` the
-    workloads; None if there are none.
+    `handler` answers requests of this process; `controllers` returns the running controllers, `workloads` the
+    workloads, and `runs` are the earlier runs; None if there are none.
     """
 
     def __init__(
@@ -35,8 +36,10 @@ class OwnEndpoints:
         handler: RequestHandler | None = None,
         controllers: "Callable[[], Sequence[Controller]]" = tuple,
         workloads: "Callable[[], Workloads | None]" = lambda: None,
+        runs: "RunHistory | None" = None,
     ) -> None:
         self._handler, self._controllers, self._workloads = handler, controllers, workloads
+        self._runs = runs
         self._why: WhyEndpoint | None = None
         self._usage: UsageEndpoint | None = None
         # The controllers of the app.
@@ -56,6 +59,10 @@ class OwnEndpoints:
             Endpoint("timeline", {"list": _timeline}),
             Endpoint("controllers", {"list": self._list_controllers}),
             Endpoint("controllers", {"get": self._reconciles}, is_named=True, subresource="reconciles", continues=True),
+            Endpoint("runs", {"list": self._answer_runs}),
+            Endpoint("runs", {"get": self._answer_runs, "patch": self._answer_runs}, is_named=True),
+            Endpoint("runs", {"get": self._answer_runs}, is_named=True, subresource="objects"),
+            Endpoint("runs", {"get": self._answer_runs}, is_named=True, subresource="difference"),
         )
 
     async def _explain(self, context: Context, resource: Resource) -> Response:
@@ -87,6 +94,11 @@ class OwnEndpoints:
         from setpoint.plane.controllers_endpoint import reconciles
 
         return await reconciles(context, self._controllers, self.hosted)
+
+    async def _answer_runs(self, context: Context) -> Response:
+        from setpoint.plane.runs_endpoint import answer
+
+        return await answer(self._runs, context)
 
 
 async def _summary(context: Context, resource: Resource) -> Response:

@@ -17,12 +17,22 @@ from setpoint.server.registry.conversion.pending import ConvertedObjects
 from setpoint.server.registry.indexes import View
 from setpoint.server.registry.resource import Resource
 from setpoint.server.requestinfo import RequestInfo
-from setpoint.store.contract import Item, Write
+from setpoint.store.contract import Item, Selection, Write
 
 ContextT = TypeVar("ContextT", contravariant=True)
 ServicesT = TypeVar("ServicesT", contravariant=True)
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
+
+
+class PastCopies(Protocol):
+    """Copies of past values outside of the store, from which a purge removes values as well."""
+
+    async def has(self, key: str) -> bool:
+        """Returns True if there is a copy of an object."""
+
+    async def purge(self, selection: Selection) -> int:
+        """Removes the selected values, and returns their number. Raises OSError."""
 
 
 class User(NamedTuple):

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,6 +23,9 @@ import msgspec
 from setpoint import process
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.times import format_time
+from setpoint.past.runs.record import End
+from setpoint.past.runs.run_history import RunHistory, RunStart
+from setpoint.past.runs.settings import RunSettings
 from setpoint.session.attachment import attend, deserted, detach
 from setpoint.session.locks import locked
 from setpoint.session.paths import Places
@@ -30,14 +33,24 @@ from setpoint.session.registry import Session, Sessions, process_identity, sessi
 from setpoint.store.files import make_directory
 from setpoint.telemetry.settings import TelemetrySettings
 
+if TYPE_CHECKING:
+    from setpoint.store.contract import Store
+
 READY = "ready"
 TAKEN = "taken"
-# The variable with the settings of telemetry.
+# The variables with the settings of telemetry and of earlier runs.
 TELEMETRY_VARIABLE = "SETPOINT_TELEMETRY"
+RUNS_VARIABLE = "SETPOINT_RUNS"
 # The number of deleted objects with kept logs, for `setpoint export`.
 _KEPT_LOGS = 100
 # The interval of the heartbeat.
 _SIGN_SECONDS = 10.0
+_ENDS: Mapping[str, End] = {
+    "state directory deleted; no client could reach this session": "DirectoryDeleted",
+    "received a signal": "Signal",
+    "its terminal is gone": "TerminalGone",
+}
+Settings = TypeVar("Settings")
 _log = logging.getLogger(__name__)
 
 
@@ -95,7 +108,7 @@ class SessionHost:
         from setpoint.workload.workloads import WorkloadSettings
 
         places, page = self._places, ControllersPage()
-        _set_aside_data(places)
+        has_crashed = _set_aside_data(places)
         settings = WorkloadSettings(
             places.workloads,
             records_path(os.environ),
@@ -106,6 +119,9 @@ class SessionHost:
         try:
             # The data is needed only until the next reboot, so that durable writes are not worth their cost.
             store = f"sqlite:{places.store}?durability=off"
+            start = RunStart(str(self._file), self._profiles)
+            open_crashed = partial(_open_crashed, places, self._clock) if has_crashed else None
+            runs = RunHistory(places.runs, run_settings(os.environ), self._clock, start, open_crashed)
             serving = Serving(pages=[page], dashboard=DashboardSettings(app=self._app))
             async with ControlPlane(
                 store,
@@ -114,6 +130,7 @@ class SessionHost:
                 system=False,
                 serving=serving,
                 telemetry=places.telemetry,
+                runs=runs,
             ) as plane:
                 last = self._last()
                 url = await _listen(partial(plane.listen, "127.0.0.1"), _port(last.url if last is not None else ""))
@@ -125,19 +142,20 @@ class SessionHost:
                 try:
                     report(READY)
                     plane.start_system()
+                    runs.begin()
                     gc.freeze()
                     gc.enable()
                     async with hosting(plane, page, directory=self._file.parent, data=places.data):
-                        await process.until_ended(
+                        deleted, signal, gone = _ENDS
+                        reason = await process.until_ended(
                             plane,
                             {
-                                ("state directory deleted; no client could reach this session"): touch_lock(
-                                    places.lock, self._clock
-                                ),
-                                "received a signal": stop.wait(),
-                                "its terminal is gone": deserted(places.attended, self._clock),
+                                deleted: touch_lock(places.lock, self._clock),
+                                signal: stop.wait(),
+                                gone: deserted(places.attended, self._clock),
                             },
                         )
+                        await runs.finish(_ENDS.get(reason, "Stopped"))
                     places.applied.unlink(missing_ok=True)
                 finally:
                     self._sessions.remove(session, ended=format_time(self._clock.now()))
@@ -181,15 +199,22 @@ def _port(url: str) -> int:
 
 def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings:
     """Returns the settings of telemetry, which a variable may change. Raises HostError for an invalid value."""
-    text = environ.get(TELEMETRY_VARIABLE, "")
-    if text == "off":
-        return TelemetrySettings(enabled=False)
+    return _settings(environ, TELEMETRY_VARIABLE, TelemetrySettings, '{"retentionSeconds": 3600}')
+
+
+def run_settings(environ: Mapping[str, str]) -> RunSettings:
+    """Returns the settings of earlier runs, which a variable may change. Raises HostError for an invalid value."""
+    return _settings(environ, RUNS_VARIABLE, RunSettings, '{"keep": 5}')
+
+
+def _settings(environ: Mapping[str, str], variable: str, settings: type[Settings], example: str) -> Settings:
+    """Returns the settings in a variable, which are enabled unless it is `off`. Raises HostError."""
+    text = environ.get(variable, "")
     try:
-        given = msgspec.json.decode(text or "{}", type=dict[str, Any])
-        return msgspec.convert({"enabled": True, **given}, TelemetrySettings)
+        given = {"enabled": False} if text == "off" else msgspec.json.decode(text or "{}", type=dict[str, Any])
+        return msgspec.convert({"enabled": True, **given}, settings)
     except msgspec.MsgspecError as error:
-        example = '{"retentionSeconds": 3600}'
-        raise HostError(f"{TELEMETRY_VARIABLE}: {error}; set the variable to off, or to settings: {example}") from None
+        raise HostError(f"{variable}: {error}; set the variable to off, or to settings: {example}") from None
 
 
 async def touch_lock(path: Path, clock: Clock) -> None:
@@ -242,11 +267,19 @@ def _begin(places: Places, attendant: str) -> None:
         raise HostError(f"{error.filename or places.data}: {error.strerror}") from error
 
 
-def _set_aside_data(places: Places) -> None:
+async def _open_crashed(places: Places, clock: Clock) -> "Store":
+    """Opens the store of the crashed run before. Raises StoreError and OSError."""
+    from setpoint.store.contract import Retention
+    from setpoint.store.sqlite import SqliteStore
+
+    return await SqliteStore.open(Places(places.crashed).store, clock=clock, retention=Retention())
+
+
+def _set_aside_data(places: Places) -> bool:
     """Keeps the store of a session that ended normally. Moves the data of a crashed session aside, because its state no
-    longer matches reality.
+    longer matches reality. Returns True if the session had crashed.
     """
-    if places.applied.exists():
+    if has_crashed := places.applied.exists():
         shutil.rmtree(places.crashed, ignore_errors=True)
         places.crashed.mkdir(mode=0o700)
         # The keys stay, so that clients can keep their credentials.
@@ -255,6 +288,7 @@ def _set_aside_data(places: Places) -> None:
             if left.exists():
                 left.rename(places.crashed / left.name)
     shutil.rmtree(places.workloads, ignore_errors=True)
+    return has_crashed
 
 
 def report(text: str) -> None:

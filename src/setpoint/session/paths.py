@@ -50,6 +50,11 @@ class Places(NamedTuple):
         return self.data / "applied.json"
 
     @property
+    def runs(self) -> Path:
+        """The records and objects of earlier runs."""
+        return self.data / "runs"
+
+    @property
     def attended(self) -> Path:
         """The process that the session is attached to; missing if detached."""
         return self.data / "attended"

@@ -5,6 +5,7 @@ run: all of its values are past, so that a purge also removes the last value of 
 open; the purge opens the file directly.
 """
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -59,9 +60,11 @@ async def purge_stored(
     through: int | None,
     environ: Mapping[str, str] = os.environ,
 ) -> int:
-    """Removes the past values of an object from a stored run and returns their number. `find` returns the object, given
+    """Removes the past values of an object from a stored run and returns their number; from the store that the next
+    run continues, also from the objects of earlier runs. `find` returns the object, given
     a client with the kinds of the run. Raises StoreError, and the errors of `find`.
     """
+    from setpoint.past.runs.run_files import RunFiles
     from setpoint.plane import ControlPlane, Serving
     from setpoint.server.history.purge import Requested, remove
     from setpoint.store.contract import Retention, Selection
@@ -78,8 +81,11 @@ async def purge_stored(
             if resource is None:
                 return 0
             key = resource.storage.key(place.namespace, place.name)
+            selection, copied = Selection(key, through=through), 0
+            if not run.is_over:
+                copied = await asyncio.to_thread(RunFiles(run.places.runs).purge, selection)
             if not await store.history(key, limit=1):
-                return 0
+                return copied
             user = environ.get("USER") or str(os.getuid())
             actor = Actor(user, field_manager="setpoint")
             item = await store.get(key)
@@ -87,7 +93,7 @@ async def purge_stored(
                 await store.commit(key, None, item.revision, actor)
                 _remove_applied(run.places, place)
             requested = Requested(SystemIds().uid(), actor, None, reason)
-            return await remove(services, Selection(key, through=through), requested)
+            return copied + await remove(services, selection, requested)
     finally:
         await store.close()
 

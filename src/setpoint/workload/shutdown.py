@@ -7,7 +7,7 @@ that a stuck object never blocks the others.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -52,6 +52,8 @@ class Shutdown:
         self.status: Status = "Running"
         self.clean_up: CleanUp = "Full"
         self.progress: CleanupProgress | None = None
+        # Called when the shutdown begins, before any object is deleted.
+        self.on_begin: Callable[[], Awaitable[None]] | None = None
         self._client: Client | None = None
         self._seconds = TIMEOUT_SECONDS
         self._cleaning: asyncio.Task[None] | None = None
@@ -103,6 +105,8 @@ class Shutdown:
             await asyncio.gather(self._cleaning, return_exceptions=True)
 
     async def _clean(self) -> None:
+        if self.on_begin is not None:
+            await self.on_begin()
         if self.clean_up == "Full" and self._client is not None:
             cleaning = Cleaning(self._client, self._seconds)
             self.progress = cleaning.progress

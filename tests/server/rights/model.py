@@ -21,7 +21,17 @@ METHODS = {
 }
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 # Resources of setpoint.dev that are computed, and not stored.
-COMPUTED = ("revisions", "ownership", "forks", "dashboardlogins", "summaries", "telemetry", "controllers", "timeline")
+COMPUTED = (
+    "revisions",
+    "ownership",
+    "forks",
+    "dashboardlogins",
+    "summaries",
+    "telemetry",
+    "controllers",
+    "timeline",
+    "runs",
+)
 # Endpoints below objects that show no more than the object itself.
 OF_OBJECT = ("summary", "environment", "probes", "attempts", "samples")
 COLLECTION = ("create", "deletecollection", "list", "watch")

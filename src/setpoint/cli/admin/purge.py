@@ -1,6 +1,5 @@
 """`setpoint purge`: permanently removes past values of an object."""
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,8 +9,7 @@ from setpoint.cli.output.terminal import echo
 from setpoint.cli.output.words import counted
 from setpoint.cli.past import target
 from setpoint.cli.support.completion import kinds_and_names
-from setpoint.cli.support.connection import Server, connect, find, run, server_options
-from setpoint.cli.support.cwd import here
+from setpoint.cli.support.connection import Server, connect, ended_sessions, find, run, server_options
 from setpoint.cli.support.errors import NO_SERVER, NOT_FOUND, USAGE, Failure, explained
 
 if TYPE_CHECKING:
@@ -35,9 +33,10 @@ _CLUSTER_WIDE = "confirmClusterWide"
 def purge(what: tuple[str, ...], reason: str, through: str, yes: bool, form: Form, server: Server) -> None:
     """Permanently remove past values of an object: replaced values and deleted values.
 
-    The current object stays; delete the object first to remove that value, too. The values are removed from the server
-    and from the stored runs of the session, and cannot be restored. Archives of `setpoint export`, audit logs and logs
-    of workloads are not covered. A server with a store in etcd can only remove the history of the whole cluster.
+    The current object stays; delete the object first to remove that value, too. The values are removed from the server,
+    from the stored runs of the session and from `setpoint runs`, and cannot be restored. Archives of `setpoint export`,
+    audit logs and logs of workloads are not covered. A server with a store in etcd can only remove the history of the
+    whole cluster.
 
     \b
       setpoint purge secret/database --reason "leaked in a ticket"
@@ -72,15 +71,12 @@ async def _purge(what: tuple[str, ...], reason: str, through: str, yes: bool, se
 
 def _meant(server: Server) -> "tuple[bool, list[StoredRun]]":
     """Returns True if a server must be asked, and the stored runs of the selected session."""
-    from setpoint.session.registry import Sessions
     from setpoint.session.stored_runs import stored_runs
 
     try:
         found = find(server)
     except Failure as failure:
-        past = Sessions.of(os.environ).past()
-        ended = [each for each in past if (each.is_called(server.session) if server.session else each.is_at(here()))]
-        runs = [run for each in ended for run in stored_runs(each)]
+        runs = [run for each in ended_sessions(server) for run in stored_runs(each)]
         if not runs or failure.exit_code not in (NO_SERVER, NOT_FOUND):
             raise
         return False, runs

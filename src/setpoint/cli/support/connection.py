@@ -100,6 +100,14 @@ def find(
     raise Failure(_no_server_message(sessions), NO_SERVER)
 
 
+def ended_sessions(server: Server, environ: Mapping[str, str] = os.environ) -> "list[Session]":
+    """Returns the ended sessions that `--session` names, or else those of this directory, oldest first."""
+    from setpoint.session.registry import Sessions
+
+    past = Sessions.of(environ).past()
+    return [each for each in past if (each.is_called(server.session) if server.session else each.is_at(here()))]
+
+
 def _of_session(session: "Session") -> ServerLocation:
     return ServerLocation((Path(session.kubeconfig),), f"session {session.id}", session)
 

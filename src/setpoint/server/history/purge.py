@@ -15,7 +15,8 @@ replaced the last of the values, and defragments every member. That requires the
 
 The response is sent when the values cannot be read any more and their bytes are gone from the files of the store. A
 read of a removed value is answered with 410 (Expired), as is a watch that would replay the value. The history shows the
-revision with the type `PURGED` and the tombstone. Archives (`setpoint export`) and audit logs are not covered.
+revision with the type `PURGED` and the tombstone. The objects of earlier runs lose the values too. Archives
+(`setpoint export`) and audit logs are not covered.
 """
 
 import unicodedata
@@ -58,7 +59,11 @@ async def purge(context: Context, resource: Resource) -> Response:
     store = services.store
     wanted = _request(context)
     key = resource.storage.key(info.namespace if resource.namespaced else "", info.name)
-    if not await store.history(key, limit=1) and not await tombstones(store, key):
+    if (
+        not await store.history(key, limit=1)
+        and not await tombstones(store, key)
+        and not await _is_copied(services, key)
+    ):
         raise NotFound.of(resource.group_resource, info.name)
     since = 0
     if not store.purges_single_keys:
@@ -85,6 +90,11 @@ async def purge(context: Context, resource: Resource) -> Response:
             "tombstone": record,
         },
     )
+
+
+async def _is_copied(services: Services, key: str) -> bool:
+    """Returns True if an earlier run has the object."""
+    return any([await copies.has(key) for copies in services.past_copies])
 
 
 class Requested(NamedTuple):
@@ -118,9 +128,10 @@ async def remove(services: Services, selection: Selection, requested: Requested)
         page = await store.purge(selection, Purge(actor.user, moment.timestamp(), reason))
         # Even if no value was removed: compaction leaves remains of compacted values in the files.
         await store.scrub(always=True)
+        copied = sum([await copies.purge(selection) for copies in services.past_copies])
     finally:
         evict(services, selection.key)
-    removed = sum(number for _, number in page.removed)
+    removed = copied + sum(number for _, number in page.removed)
     await bury(store, selection.key, {**record, "phase": "Completed", "removed": removed}, actor, cause)
     return removed
 

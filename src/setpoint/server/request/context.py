@@ -22,7 +22,16 @@ from setpoint.server import ports
 from setpoint.server.message import Request, Seat
 from setpoint.server.offload import LEAST, Offload
 from setpoint.server.outbound.service_resolver import ServiceResolver
-from setpoint.server.ports import Definitions, ForkHost, LoginHost, ProgressReporter, QuotaLedger, TokenIssuer, User
+from setpoint.server.ports import (
+    Definitions,
+    ForkHost,
+    LoginHost,
+    PastCopies,
+    ProgressReporter,
+    QuotaLedger,
+    TokenIssuer,
+    User,
+)
 from setpoint.server.registry.allocations import Allocations
 from setpoint.server.registry.indexes import View, Views
 from setpoint.server.registry.ip_addresses import address_writes
@@ -108,6 +117,8 @@ class Services:
     event_ttl_seconds: float = EVENT_SECONDS
     # Creates and serves copies of the control plane; None if this server has none.
     forks: ForkHost | None = field(default=None, repr=False)
+    # Copies of past values outside of the store.
+    past_copies: list[PastCopies] = field(default_factory=list, repr=False)
     # The logins of browsers; None if this server has no dashboard.
     logins: LoginHost | None = field(default=None, repr=False)
     # The traces, metrics and logs of services; None if this server receives none.

@@ -102,6 +102,12 @@ class PartTimeline:
         ]
         return sorted(found, key=lambda span: (span.begin, span.part))
 
+    def seconds_to_ready(self, part: tuple[str, str], uid: str) -> float | None:
+        """Returns the seconds from the creation of a part until it was ready or finished first; None if never."""
+        spans = [span for span in self._spans.get(part, ()) if span.uid == uid]
+        ready = next((span.begin for span in spans if span.state in _DONE), None)
+        return None if ready is None else ready - spans[0].begin
+
     def critical_path(self, begin: float, end: float | None) -> list[Step]:
         """Returns the critical path of the parts that became ready between two moments, in the order of time."""
         spans = self.spans(begin, end)
