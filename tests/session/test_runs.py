@@ -33,10 +33,16 @@ def text(mode: str) -> str:
 
 async def ready(running: Running) -> None:
     def is_ready(tree: Any) -> bool:
-        return bool(tree and (tree.get("status") or {}).get("readyReplicas") == 2)
+        conditions = ((tree or {}).get("status") or {}).get("conditions") or ()
+        # As of the last change of the spec.
+        generation = tree["metadata"]["generation"] if tree else 0
+        return any(
+            (each["type"], each["status"], each["observedGeneration"]) == ("Ready", "True", generation)
+            for each in conditions
+        )
 
     kind = "usvc-dev.developer.microsoft.com/v1/ExecutableReplicaSet"
-    await running.client.wait_for(kind, "api", until=is_ready, timeout=60.0)
+    await running.client.wait_for(kind, "api", until=is_ready, timeout=30.0)
 
 
 async def listed(running: Running) -> list[Any]:

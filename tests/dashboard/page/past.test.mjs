@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { changedObjects, isOfServer, pairsOf } from "../../../src/setpoint/dashboard/page/past/app_difference.js";
+import { changedObjects, isOfServer } from "../../../src/setpoint/dashboard/page/past/app_difference.js";
 import { blameOf, writerOf } from "../../../src/setpoint/dashboard/page/past/blame.js";
 import { timelineLayout } from "../../../src/setpoint/dashboard/page/past/critical_path.js";
 import { patched } from "../../../src/setpoint/dashboard/page/past/json_patch.js";
@@ -126,14 +126,6 @@ test("the app's difference has each object once, with the sum of its writes", ()
   ]);
   assert.deepEqual(found[1].actors, ["me"]);
   assert.deepEqual([{ actors: ["kube-apiserver"] }, { actors: ["kube-apiserver", "me"] }].map(isOfServer), [true, false]);
-});
-
-test("objects of two runs are paired by kind, namespace and name", () => {
-  const object = (name) => ({ kind: "A", metadata: { namespace: "n", name } });
-  const found = pairsOf([object("x"), object("y")], [object("y"), object("z")]);
-  assert.deepEqual(found.map((pair) => [pair.key, Boolean(pair.old), Boolean(pair.new)]), [
-    ["A/n/x", true, false], ["A/n/y", true, true], ["A/n/z", false, true],
-  ]);
 });
 
 const at = (seconds) => new Date(1e12 + seconds * 1000).toISOString();

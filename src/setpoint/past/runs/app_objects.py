@@ -35,7 +35,7 @@ _OUR_DEFINITIONS: Final = tuple(f".{group}" for group in (GROUP, OWN_GROUP))
 # The managers of the server's own writes.
 _OF_SERVER: Final = frozenset(("kube-apiserver", "kube-controller-manager", "clusterrole-aggregation-controller"))
 _AUTHORITY: Final = "kube-root-ca.crt"
-_PAGE: Final = 200
+_PAGE: Final = 50
 
 
 class _Manager(msgspec.Struct):

@@ -35,16 +35,3 @@ function kindOf(types) {
   if (created && deleted) return "passed";
   return created ? "added" : deleted ? "removed" : "changed";
 }
-
-// Returns pairs of the objects of two runs, by resource, namespace and name: {key, old, new}; a missing side is null.
-export function pairsOf(old, now) {
-  const before = new Map(old.map((object) => [nameOf(object), object]));
-  const after = new Map(now.map((object) => [nameOf(object), object]));
-  const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
-  return keys.map((key) => ({ key, old: before.get(key) ?? null, new: after.get(key) ?? null }));
-}
-
-function nameOf(object) {
-  const { namespace, name } = object.metadata;
-  return `${object.kind}/${namespace ? `${namespace}/` : ""}${name}`;
-}
