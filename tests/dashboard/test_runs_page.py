@@ -12,11 +12,11 @@ from tests.dashboard.axe import violations
 from tests.dashboard.browser import Page
 from tests.dashboard.served_page import ServedPage, new_page
 
-from setpoint.objects.clock import SystemClock
 from setpoint.past.runs.record import RunObject, RunPart, RunRecord
 from setpoint.past.runs.run_files import RunFiles
 from setpoint.past.runs.run_history import RunHistory
 from setpoint.past.runs.settings import RunSettings
+from setpoint.server.request.context import Services
 
 pytestmark = pytest.mark.slow
 
@@ -52,9 +52,12 @@ async def page_with_runs(tmp_path: Path) -> AsyncIterator[ServedPage]:
     write_run(files, 1, "red", api={"state": "Ready", "reason": "Healthy", "ready": 1})
     failed = {"state": "Failed", "reason": "ExitedWithError", "restarts": 2, "exit_code": 3}
     write_run(files, 2, "blue", api=failed, end="Crashed", name="before the upgrade", pinned=True)
-    runs = RunHistory(tmp_path / "runs", RunSettings(), SystemClock())
+
+    def runs(services: Services, first: int) -> RunHistory:
+        return RunHistory(services, first, tmp_path / "runs", RunSettings())
+
     async with new_page(tmp_path / "profile", system=False, runs=runs) as served:
-        runs.begin()
+        served.plane.runs.begin()
         yield served
 
 

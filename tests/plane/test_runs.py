@@ -17,6 +17,7 @@ from setpoint.past.runs.run_history import RunHistory, RunStart
 from setpoint.past.runs.settings import RunSettings
 from setpoint.plane import ControlPlane
 from setpoint.server.apiextensions.bundled_crds import provide
+from setpoint.server.request.context import Services
 from setpoint.store.contract import Retention, Store
 from setpoint.store.sqlite import SqliteStore
 from setpoint.workload.kinds.definitions import definitions
@@ -90,11 +91,14 @@ async def app(
 
     start = RunStart("/work/shop/setpoint.yaml", ("ci",))
     open_crashed = opened if crashed is not None else None
-    runs = RunHistory(directory / "runs", RunSettings(**settings), SystemClock(), start, open_crashed)
+
+    def runs(services: Services, first: int) -> RunHistory:
+        return RunHistory(services, first, directory / "runs", RunSettings(**settings), start, open_crashed)
+
     async with ControlPlane(store, system=False, runs=runs) as plane:
         await provide(plane.services, definitions())
-        runs.begin()
-        yield App(plane, runs, directory)
+        plane.runs.begin()
+        yield App(plane, plane.runs, directory)
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
 """The runs of a real app: recorded at the end and after a kill, and compared by the command."""
 
+import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,8 +104,6 @@ async def test_a_killed_run_is_recorded_by_the_next_one(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_runs_are_read_after_the_end_of_the_app(tmp_path: Path) -> None:
-    import asyncio
-
     async def twice() -> None:
         for mode in ("fast", "slow"):
             async with app(tmp_path / "shop", text(mode)) as shop:
@@ -137,6 +138,20 @@ async def test_the_number_of_runs_is_a_setting(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("SETPOINT_RUNS", "off")
     async with app(tmp_path / "shop", "app: shop\nservices: {}\n") as shop:
         assert [each["number"] for each in await listed(shop)] == [2]
+
+
+def test_no_module_of_the_runs_is_imported_before_the_session_is_ready() -> None:
+    code = (
+        "import asyncio, sys\n"
+        "import setpoint.session.host\n"
+        "from setpoint.plane import ControlPlane\n"
+        "async def main():\n"
+        "    async with ControlPlane('memory', system=False, runs=lambda services, first: None) as plane:\n"
+        "        print([name for name in sys.modules if name.startswith('setpoint.past')])\n"
+        "asyncio.run(main())\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
 
 
 def test_settings_of_runs_are_read_from_the_variable() -> None:

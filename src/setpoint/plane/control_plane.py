@@ -5,7 +5,7 @@
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -95,7 +95,8 @@ class ControlPlane:
     `system.node_scripts`): with nodes, the controllers of Kubernetes' workloads and a scheduler are among the defaults.
     `workloads` enables the workloads (processes and containers): settings, or True or False. `telemetry` is the
     directory of stored traces, metrics and logs, which the server then returns; with `config.telemetry.enabled` the
-    workloads send theirs to the server. `runs` are the earlier runs of an app, which the server returns and purges.
+    workloads send theirs to the server. `runs` returns the runs of an app, given the services of the server and the
+    revision at which the current run begins; the server returns and purges them. It is called on the first use.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class ControlPlane:
         nodes: str | NodeSetting | None = None,
         workloads: "bool | WorkloadSettings | None" = None,
         telemetry: Path | None = None,
-        runs: "RunHistory | None" = None,
+        runs: "Callable[[Services, int], RunHistory] | None" = None,
     ) -> None:
         """Raises PlaneError."""
         self.config = config = config or Config()
@@ -132,8 +133,11 @@ class ControlPlane:
         self._serving, self._read_only = serving, bool(serving.read_only)
         # The recorded reconciles of the controllers; those of other processes can be added as sources.
         self.reconciles = ReconcilesPage([self._recorded_runs])
-        self._own_endpoints = OwnEndpoints(self.answer, lambda: self.controllers, self._workloads, runs)
-        self._runs = runs
+        get_runs = None if runs is None else lambda: self.runs
+        self._own_endpoints = OwnEndpoints(self.answer, lambda: self.controllers, self._workloads, get_runs)
+        self._make_runs = runs
+        self._known_runs: RunHistory | None = None
+        self._first_revision = 0
         self._auditor = auditor
         try:
             self._resolver = ServiceResolver(config.webhooks.services)
@@ -256,12 +260,12 @@ class ControlPlane:
                 retaining = asyncio.create_task(secret_retention(services, seconds).run())
                 stack.callback(retaining.cancel)
             await self._open_telemetry(services, stack)
-            if self._runs is not None:
-                await self._runs.attach(services)
-                services.past_copies.append(self._runs)
-                stack.push_async_callback(self._runs.close)
+            if self._make_runs is not None:
+                self._first_revision = await store.revision()
+                services.past_copies.append(lambda: self.runs)
+                stack.push_async_callback(self._close_runs)
             if self._host is not None:
-                self._host.shutdown.on_begin = self._runs.before_shutdown if self._runs is not None else None
+                self._host.shutdown.on_begin = self._before_shutdown
                 stack.push_async_callback(self._host.stop)
                 await self._host.start(self.client(user=_WORKLOADS, groups=[MASTERS]))
             self._stack = stack.pop_all()
@@ -386,6 +390,23 @@ class ControlPlane:
         """Excludes attached controllers again."""
         self._own_endpoints.hosted = None
         self.reconciles.sources.remove(hosted.reconciles)
+
+    @property
+    def runs(self) -> "RunHistory":
+        """The runs of the app. Raises PlaneError if the control plane has none."""
+        if self._known_runs is None:
+            if self._make_runs is None:
+                raise PlaneError("no runs are kept: use ControlPlane(runs=...)")
+            self._known_runs = self._make_runs(self.services, self._first_revision)
+        return self._known_runs
+
+    async def _before_shutdown(self) -> None:
+        if self._make_runs is not None:
+            await self.runs.before_shutdown()
+
+    async def _close_runs(self) -> None:
+        if self._known_runs is not None:
+            await self._known_runs.close()
 
     async def _recorded_runs(self, wanted: "ReconcileQuery") -> "Reconciles":
         from setpoint.controller.reconciles import recorded_runs

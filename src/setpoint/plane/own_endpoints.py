@@ -28,7 +28,7 @@ class OwnEndpoints:
     """The endpoints of a control plane.
 
     `handler` answers requests of this process; `controllers` returns the running controllers, `workloads` the
-    workloads, and `runs` are the earlier runs; None if there are none.
+    workloads, and `runs` the earlier runs; None if there are none.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class OwnEndpoints:
         handler: RequestHandler | None = None,
         controllers: "Callable[[], Sequence[Controller]]" = tuple,
         workloads: "Callable[[], Workloads | None]" = lambda: None,
-        runs: "RunHistory | None" = None,
+        runs: "Callable[[], RunHistory] | None" = None,
     ) -> None:
         self._handler, self._controllers, self._workloads = handler, controllers, workloads
         self._runs = runs
@@ -98,7 +98,7 @@ class OwnEndpoints:
     async def _answer_runs(self, context: Context) -> Response:
         from setpoint.plane.runs_endpoint import answer
 
-        return await answer(self._runs, context)
+        return await answer(self._runs() if self._runs is not None else None, context)
 
 
 async def _summary(context: Context, resource: Resource) -> Response:

@@ -23,9 +23,6 @@ import msgspec
 from setpoint import process
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.times import format_time
-from setpoint.past.runs.record import End
-from setpoint.past.runs.run_history import RunHistory, RunStart
-from setpoint.past.runs.settings import RunSettings
 from setpoint.session.attachment import attend, deserted, detach
 from setpoint.session.locks import locked
 from setpoint.session.paths import Places
@@ -34,6 +31,10 @@ from setpoint.store.files import make_directory
 from setpoint.telemetry.settings import TelemetrySettings
 
 if TYPE_CHECKING:
+    from setpoint.past.runs.record import End
+    from setpoint.past.runs.run_history import RunHistory
+    from setpoint.past.runs.settings import RunSettings
+    from setpoint.server.request.context import Services
     from setpoint.store.contract import Store
 
 READY = "ready"
@@ -45,7 +46,7 @@ RUNS_VARIABLE = "SETPOINT_RUNS"
 _KEPT_LOGS = 100
 # The interval of the heartbeat.
 _SIGN_SECONDS = 10.0
-_ENDS: Mapping[str, End] = {
+_ENDS: "Mapping[str, End]" = {
     "state directory deleted; no client could reach this session": "DirectoryDeleted",
     "received a signal": "Signal",
     "its terminal is gone": "TerminalGone",
@@ -119,9 +120,8 @@ class SessionHost:
         try:
             # The data is needed only until the next reboot, so that durable writes are not worth their cost.
             store = f"sqlite:{places.store}?durability=off"
-            start = RunStart(str(self._file), self._profiles)
-            open_crashed = partial(_open_crashed, places, self._clock) if has_crashed else None
-            runs = RunHistory(places.runs, run_settings(os.environ), self._clock, start, open_crashed)
+            if RUNS_VARIABLE in os.environ:
+                run_settings(os.environ)
             serving = Serving(pages=[page], dashboard=DashboardSettings(app=self._app))
             async with ControlPlane(
                 store,
@@ -130,7 +130,7 @@ class SessionHost:
                 system=False,
                 serving=serving,
                 telemetry=places.telemetry,
-                runs=runs,
+                runs=partial(self._runs, has_crashed=has_crashed),
             ) as plane:
                 last = self._last()
                 url = await _listen(partial(plane.listen, "127.0.0.1"), _port(last.url if last is not None else ""))
@@ -142,7 +142,7 @@ class SessionHost:
                 try:
                     report(READY)
                     plane.start_system()
-                    runs.begin()
+                    plane.runs.begin()
                     gc.freeze()
                     gc.enable()
                     async with hosting(plane, page, directory=self._file.parent, data=places.data):
@@ -155,7 +155,7 @@ class SessionHost:
                                 gone: deserted(places.attended, self._clock),
                             },
                         )
-                        await runs.finish(_ENDS.get(reason, "Stopped"))
+                        await plane.runs.finish(_ENDS.get(reason, "Stopped"))
                     places.applied.unlink(missing_ok=True)
                 finally:
                     self._sessions.remove(session, ended=format_time(self._clock.now()))
@@ -165,6 +165,14 @@ class SessionHost:
             ) from error
         except (PlaneError, StoreError, OSError) as error:
             raise HostError(str(error)) from error
+
+    def _runs(self, services: "Services", first: int, *, has_crashed: bool) -> "RunHistory":
+        """Returns the runs of the app. Their modules are imported after the session is ready."""
+        from setpoint.past.runs.run_history import RunHistory, RunStart
+
+        places, start = self._places, RunStart(str(self._file), self._profiles)
+        open_crashed = partial(_open_crashed, places, self._clock) if has_crashed else None
+        return RunHistory(services, first, places.runs, run_settings(os.environ), start, open_crashed)
 
     def _session(self, url: str, dashboard: str) -> Session:
         return Session(
@@ -202,8 +210,10 @@ def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings:
     return _settings(environ, TELEMETRY_VARIABLE, TelemetrySettings, '{"retentionSeconds": 3600}')
 
 
-def run_settings(environ: Mapping[str, str]) -> RunSettings:
+def run_settings(environ: Mapping[str, str]) -> "RunSettings":
     """Returns the settings of earlier runs, which a variable may change. Raises HostError for an invalid value."""
+    from setpoint.past.runs.settings import RunSettings
+
     return _settings(environ, RUNS_VARIABLE, RunSettings, '{"keep": 5}')
 
 

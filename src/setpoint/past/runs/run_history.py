@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from setpoint.objects import meta
-from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.clock import timeout
 from setpoint.objects.times import format_micro_time
-from setpoint.past.runs.record import CRASHED, End, RunContent, RunRecord
+from setpoint.past.runs.record import CRASHED, End, RunContent, RunObject, RunRecord
 from setpoint.past.runs.run_files import NoRun, RunFiles
 from setpoint.past.runs.settings import RunSettings
-from setpoint.store.contract import Selection, Store, StoreError
+from setpoint.store.contract import Selection, Store, StoreError, TooLate
 
 if TYPE_CHECKING:
     from setpoint.server.request.context import Services
@@ -43,20 +43,21 @@ class RunStart(NamedTuple):
 
 
 class RunHistory:
-    """The runs of one app. `open_crashed` opens the store of the run before, if that run crashed."""
+    """The runs of one app, of which the current one began after revision `first` of the server's store. `open_crashed`
+    opens the store of the run before, if that run crashed."""
 
     def __init__(
         self,
+        services: "Services",
+        first: int,
         directory: Path,
         settings: RunSettings,
-        clock: Clock,
         start: RunStart = RunStart(),  # noqa: B008 - immutable
         open_crashed: Callable[[], Awaitable[Store]] | None = None,
     ) -> None:
         self._files = RunFiles(directory, settings)
-        self._settings, self._clock, self._start, self._open_crashed = settings, clock, start, open_crashed
-        self._services: Services | None = None
-        self._first, self._log = 0, ""
+        self._services, self._first, self._clock = services, first, services.clock
+        self._settings, self._start, self._open_crashed = settings, start, open_crashed
         self._beginning: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[RunContent] | None = None
         # Held by all changes of files.
@@ -67,15 +68,6 @@ class RunHistory:
         # The current run at its last requested revision.
         self._known: RunRecord | None = None
 
-    async def attach(self, services: "Services") -> None:
-        """Sets the server of the current run, which begins after the current revision."""
-        self._services = services
-        store = services.store
-        self._first = await store.revision()
-        # The namespace exists as long as the store.
-        found = await store.get(_CLUSTER)
-        self._log = meta.uid(msgspec.json.decode(found.value)) if found is not None else ""
-
     def begin(self) -> None:
         """Records the beginning of the run in the background, and the run before if that run crashed."""
         if self._settings.enabled:
@@ -83,10 +75,10 @@ class RunHistory:
 
     async def before_shutdown(self) -> None:
         """Begins to read the objects of the run, as they are at this revision."""
-        if self._settings.enabled and self._services is not None and self._reading is None:
+        if self._settings.enabled and self._reading is None:
             with suppress(StoreError):
                 store = self._services.store
-                started = RunRecord(number=0, log=self._log, started="", first_revision=self._first)
+                started = RunRecord(number=0, log="", started="", first_revision=self._first)
                 self._reading = asyncio.ensure_future(self._content(store, started, await store.revision()))
 
     async def finish(self, end: End) -> None:
@@ -119,7 +111,7 @@ class RunHistory:
         """Returns the record of the current run as of now; None if runs are not recorded. Raises StoreError."""
         await self._begun()
         begun = await asyncio.to_thread(self._files.current) if self._settings.enabled else None
-        if begun is None or self._services is None:
+        if begun is None:
             return None
         async with self._summary:  # concurrent requests share one result
             revision = await self._services.store.revision()
@@ -131,7 +123,7 @@ class RunHistory:
     async def content(self, number: int | None) -> RunContent:
         """Returns a run with its objects; None is the current run, as of now. Raises NoRun, Damaged and StoreError."""
         current = await self.current()
-        if current is not None and number in (None, current.number) and self._services is not None:
+        if current is not None and number in (None, current.number):
             return await self._content(self._services.store, current, current.last_revision)
         if number is None:
             raise NoRun("no run is recorded at present; name the second run to compare")
@@ -155,7 +147,12 @@ class RunHistory:
         await self._begun()
         self._purged.append(selection)
         async with self._turn:
-            return await asyncio.to_thread(self._files.purge, selection, self._log)
+            return await asyncio.to_thread(self._files.purge, selection, await self._log())
+
+    async def _log(self) -> str:
+        """Returns the UID of the log: that of a namespace which exists as long as the store."""
+        found = await self._services.store.get(_CLUSTER)
+        return meta.uid(msgspec.json.decode(found.value)) if found is not None else ""
 
     async def _begun(self) -> None:
         if self._beginning is not None:
@@ -169,7 +166,7 @@ class RunHistory:
                     await self._recover(before)
                 begun = RunRecord(
                     number=number,
-                    log=self._log,
+                    log=await self._log(),
                     started=format_micro_time(self._clock.now()),
                     first_revision=self._first,
                     file=self._start.file,
@@ -198,7 +195,7 @@ class RunHistory:
             _log.warning("the objects of the crashed run %d cannot be read: %s", before.number, error)
             found = RunContent(msgspec.structs.replace(before, omitted="the store of the run cannot be read"))
         record = msgspec.structs.replace(found.record, ended=ended, end=CRASHED)
-        await asyncio.to_thread(self._files.write, record, found.objects)
+        await self._write(record, found.objects)
 
     async def _record(self, found: RunContent, end: End) -> None:
         async with self._turn:
@@ -214,16 +211,24 @@ class RunHistory:
                 objects=found.record.objects,
                 omitted=found.record.omitted,
             )
-            await asyncio.to_thread(self._files.write, record, found.objects)
-            for selection in self._purged:
-                await asyncio.to_thread(self._files.purge, selection, self._log)
+            await self._write(record, found.objects)
+
+    async def _write(self, record: RunRecord, objects: tuple[RunObject, ...]) -> None:
+        """Writes an ended run, without the values that were purged while its objects were read."""
+        await asyncio.to_thread(self._files.write, record, objects)
+        for selection in self._purged:
+            await asyncio.to_thread(self._files.purge, selection, await self._log())
 
     async def _content(self, store: Store, begun: RunRecord, at: int) -> RunContent:
         """Returns a run with its parts and objects at a revision. Raises StoreError."""
         from setpoint.past.runs.app_objects import read_app_objects, run_objects
         from setpoint.past.runs.part_outcomes import part_outcomes, start_of_log
 
-        found = await read_app_objects(store, at, self._settings.max_bytes)
+        try:
+            found = await read_app_objects(store, at, self._settings.max_bytes)
+        except TooLate:
+            omitted = "a purge or the retention removed values while the run was read"
+            return RunContent(msgspec.structs.replace(begun, last_revision=at, omitted=omitted))
         log = await start_of_log(store, begun.first_revision, at)
 
         def summarize() -> RunContent:
@@ -237,7 +242,6 @@ class RunHistory:
             )
             return RunContent(record, objects)
 
-        assert self._services is not None, "attached before"
         return await self._services.offload.run(_USER, summarize)
 
 

@@ -94,7 +94,7 @@ async def purge(context: Context, resource: Resource) -> Response:
 
 async def _is_copied(services: Services, key: str) -> bool:
     """Returns True if an earlier run has the object."""
-    return any([await copies.has(key) for copies in services.past_copies])
+    return any([await copies().has(key) for copies in services.past_copies])
 
 
 class Requested(NamedTuple):
@@ -128,7 +128,7 @@ async def remove(services: Services, selection: Selection, requested: Requested)
         page = await store.purge(selection, Purge(actor.user, moment.timestamp(), reason))
         # Even if no value was removed: compaction leaves remains of compacted values in the files.
         await store.scrub(always=True)
-        copied = sum([await copies.purge(selection) for copies in services.past_copies])
+        copied = sum([await copies().purge(selection) for copies in services.past_copies])
     finally:
         evict(services, selection.key)
     removed = copied + sum(number for _, number in page.removed)

@@ -117,8 +117,8 @@ class Services:
     event_ttl_seconds: float = EVENT_SECONDS
     # Creates and serves copies of the control plane; None if this server has none.
     forks: ForkHost | None = field(default=None, repr=False)
-    # Copies of past values outside of the store.
-    past_copies: list[PastCopies] = field(default_factory=list, repr=False)
+    # Return copies of past values outside of the store.
+    past_copies: list[Callable[[], PastCopies]] = field(default_factory=list, repr=False)
     # The logins of browsers; None if this server has no dashboard.
     logins: LoginHost | None = field(default=None, repr=False)
     # The traces, metrics and logs of services; None if this server receives none.
