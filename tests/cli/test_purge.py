@@ -13,6 +13,8 @@ from tests.cli.conftest import Command, Ran
 
 from setpoint.cli.main import main
 from setpoint.objects.errors import BadRequest
+from setpoint.past.runs.record import RunObject, RunRecord
+from setpoint.past.runs.run_files import RunFiles
 from setpoint.plane import ControlPlane
 from setpoint.session.app_apply import Applied, read_applied
 from setpoint.session.paths import Places
@@ -108,6 +110,9 @@ def test_the_stored_runs_of_a_session_are_covered(tmp_path: Path, monkeypatch: p
         objects=[yaml.safe_load(secret("default", OLD)), {"kind": "Executable", "metadata": {"name": "s"}}]
     )
     Places(places.crashed).applied.write_bytes(msgspec.json.encode(applied))
+    earlier = RunFiles(places.runs)
+    values = (RunObject("/core/secrets/default/s", 1, msgspec.Raw(b'{"data": {"v": "%b"}}' % OLD.encode())),)
+    earlier.write(RunRecord(number=1, log="a", started="", first_revision=1, end="Stopped"), values)
     told = Session(
         app="shop", directory=str(tmp_path), process="", kubeconfig="", url="", started="", data=str(places.data)
     )
@@ -121,11 +126,12 @@ def test_the_stored_runs_of_a_session_are_covered(tmp_path: Path, monkeypatch: p
     crashed = Places(places.crashed)
     assert ran.stdout.splitlines() == [
         f"{crashed.store}: removed 2 values of Secret/default/s",
-        f"{places.store}: removed 1 value of Secret/default/s",
+        f"{places.store}: removed 2 values of Secret/default/s",
     ]
     # The next run continues the one; the other is over, and its last value is current nowhere.
     assert asyncio.run(_values(places.store)) == [True, False]
     assert asyncio.run(_values(crashed.store)) == [False, False, False]
+    assert [each.purged for each in earlier.objects(1)] == [True]
     assert [tree["kind"] for tree in read_applied(crashed).objects] == ["Executable"]
     for value in (OLD.encode(), base64.b64encode(OLD.encode())):
         assert [path for path in tmp_path.rglob("*") if path.is_file() and value in path.read_bytes()] == []

@@ -218,6 +218,18 @@ async def test_a_crashed_run_with_a_damaged_store_is_recorded_without_objects(
     assert "the objects of the crashed run 1 cannot be read" in caplog.text
 
 
+async def test_the_store_of_another_run_is_not_recorded(tmp_path: Path) -> None:
+    async with app(tmp_path) as shop:
+        await read(shop.client, "runs")
+    store = await SqliteStore.open(tmp_path / "other.sqlite3", clock=SystemClock(), retention=Retention())
+    async with app(tmp_path / "other", store) as shop:
+        await shop.config_map("settings", colour="red")
+    await store.close()
+    async with app(tmp_path, crashed=tmp_path / "other.sqlite3") as shop:
+        assert (await read(shop.client, "runs/1"))["omitted"] == "the store of the run cannot be read"
+        assert (await read(shop.client, "runs/1/objects"))["items"] == []
+
+
 async def test_a_run_that_ended_before_its_first_apply_is_not_recorded(tmp_path: Path) -> None:
     async with app(tmp_path) as shop:
         await read(shop.client, "runs")
@@ -393,11 +405,8 @@ async def test_a_purge_removes_the_values_of_earlier_runs(tmp_path: Path) -> Non
             await shop.secret("key", v=value)
             await shop.end()
     async with app(tmp_path) as shop:
-        path = f"{ROOT}/namespaces/default/secrets/key/purge"
-        body = json.dumps({"reason": "leaked"}).encode()
         # The current log has no such object, but earlier runs have.
-        answer = await shop.client.raw("POST", path, headers={"content-type": "application/json"}, body=body)
-        assert json.loads(answer.body)["removed"] == 2
+        assert await purge(shop.client, "secrets", "key") == 2
         for number in (1, 2):
             found = await read(shop.client, f"runs/{number}/objects")
             assert found["items"] == []
@@ -407,15 +416,41 @@ async def test_a_purge_removes_the_values_of_earlier_runs(tmp_path: Path) -> Non
         ]
 
 
+async def purge(client: Client, kind: str, name: str) -> int:
+    path = f"{ROOT}/namespaces/default/{kind}/{name}/purge"
+    headers = {"content-type": "application/json"}
+    removed: int = json.loads((await client.raw("POST", path, headers=headers, body=b'{"reason": "leaked"}')).body)[
+        "removed"
+    ]
+    return removed
+
+
+async def test_a_purge_spares_the_value_that_an_object_still_has(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "s.sqlite3", clock=SystemClock(), retention=Retention())
+    for value in ("hunter2", "swordfish"):
+        async with app(tmp_path, store) as shop:
+            await shop.secret("key", v=value)
+            await shop.end()
+    async with app(tmp_path, store) as shop:
+        # One value in the log, and one in a run.
+        assert await purge(shop.client, "secrets", "key") == 2
+        objects = [await read(shop.client, f"runs/{number}/objects") for number in (1, 2)]
+        assert [(len(each["items"]), len(each["purged"])) for each in objects] == [(0, 1), (1, 0)]
+        await shop.end()
+    await store.close()
+    # The current value is part of the run after the purge.
+    assert [each.purged for each in RunFiles(tmp_path / "runs").objects(3)] == [False]
+
+
 async def test_a_purge_during_the_shutdown_reaches_the_run_that_is_being_recorded(tmp_path: Path) -> None:
     async with app(tmp_path) as shop:
         await shop.secret("key", v="hunter2")
         await shop.runs.before_shutdown()
         assert shop.runs._reading is not None
         await shop.runs._reading
-        path = f"{ROOT}/namespaces/default/secrets/key/purge"
-        body = json.dumps({"reason": "leaked"}).encode()
-        await shop.client.raw("POST", path, headers={"content-type": "application/json"}, body=body)
+        await shop.client.delete("v1/Secret", "key", "default")
+        # One value in the log; the one that was read is removed when the run is recorded.
+        assert await purge(shop.client, "secrets", "key") == 1
         await shop.runs.finish("Stopped")
     [found] = RunFiles(tmp_path / "runs").objects(1)
     assert (found.key, found.purged) == ("/core/secrets/default/key", True)

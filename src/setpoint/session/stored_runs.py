@@ -64,7 +64,7 @@ async def purge_stored(
     run continues, also from the objects of earlier runs. `find` returns the object, given
     a client with the kinds of the run. Raises StoreError, and the errors of `find`.
     """
-    from setpoint.past.runs.run_files import RunFiles
+    from setpoint.past.runs.run_files import RunFiles, past_of
     from setpoint.plane import ControlPlane, Serving
     from setpoint.server.history.purge import Requested, remove
     from setpoint.store.contract import Retention, Selection
@@ -83,7 +83,8 @@ async def purge_stored(
             key = resource.storage.key(place.namespace, place.name)
             selection, copied = Selection(key, through=through), 0
             if not run.is_over:
-                copied = await asyncio.to_thread(RunFiles(run.places.runs).purge, selection)
+                past = past_of(selection, await store.get(key), await store.revision())
+                copied = await asyncio.to_thread(RunFiles(run.places.runs).purge, past)
             if not await store.history(key, limit=1):
                 return copied
             user = environ.get("USER") or str(os.getuid())

@@ -106,7 +106,10 @@ class Shutdown:
 
     async def _clean(self) -> None:
         if self.on_begin is not None:
-            await self.on_begin()
+            try:
+                await self.on_begin()
+            except Exception:  # the workloads must stop in any case
+                _log.exception("the beginning of the shutdown could not be reported")
         if self.clean_up == "Full" and self._client is not None:
             cleaning = Cleaning(self._client, self._seconds)
             self.progress = cleaning.progress

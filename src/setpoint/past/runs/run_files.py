@@ -17,7 +17,7 @@ import msgspec
 
 from setpoint.past.runs.record import RunObject, RunPart, RunRecord, resource_of
 from setpoint.past.runs.settings import MOST_PINNED, RunSettings
-from setpoint.store.contract import Selection
+from setpoint.store.contract import Item, Selection
 from setpoint.store.files import make_directory, write_private
 
 _CURRENT: Final = "current.json"
@@ -133,8 +133,8 @@ class RunFiles:
 
     def purge(self, selection: Selection, log: str | None = None) -> int:
         """Removes the selected values of an object from the snapshots, and the states of its part from their records.
-        The revisions of the selection are those of a log; by default, of the newest run. Also removes a value that the
-        object still has. Returns the number of removed values. Raises OSError."""
+        The revisions of the selection are those of a log; by default, of the newest run. Returns the number of removed
+        values. Raises OSError."""
         self._remove_unfinished()
         removed, key = 0, selection.key
         if log is None:
@@ -207,6 +207,13 @@ class RunFiles:
 
     def _path(self, number: int, suffix: str) -> Path:
         return self._directory / f"{number:06}{suffix}"
+
+
+def past_of(selection: Selection, item: Item | None, revision: int) -> Selection:
+    """Returns a selection without the current value of the object, which a purge spares, and without values that are
+    written after a revision."""
+    last = revision if item is None else item.revision - 1
+    return selection._replace(through=last if selection.through is None else min(last, selection.through))
 
 
 def _check_name(name: str) -> None:

@@ -19,7 +19,7 @@ from setpoint.objects import meta
 from setpoint.objects.clock import timeout
 from setpoint.objects.times import format_micro_time
 from setpoint.past.runs.record import CRASHED, End, RunContent, RunObject, RunRecord
-from setpoint.past.runs.run_files import NoRun, RunFiles
+from setpoint.past.runs.run_files import NoRun, RunFiles, past_of
 from setpoint.past.runs.settings import RunSettings
 from setpoint.store.contract import Selection, Store, StoreError, TooLate
 
@@ -145,14 +145,11 @@ class RunHistory:
         """Removes the selected values of an object from the runs, and from the current one when it is recorded. Returns
         the number of removed values. Raises OSError."""
         await self._begun()
-        self._purged.append(selection)
+        store = self._services.store
+        past = past_of(selection, await store.get(selection.key), await store.revision())
+        self._purged.append(past)
         async with self._turn:
-            return await asyncio.to_thread(self._files.purge, selection, await self._log())
-
-    async def _log(self) -> str:
-        """Returns the UID of the log: that of a namespace which exists as long as the store."""
-        found = await self._services.store.get(_CLUSTER)
-        return meta.uid(msgspec.json.decode(found.value)) if found is not None else ""
+            return await asyncio.to_thread(self._files.purge, past, await _log_of(store))
 
     async def _begun(self) -> None:
         if self._beginning is not None:
@@ -166,7 +163,7 @@ class RunHistory:
                     await self._recover(before)
                 begun = RunRecord(
                     number=number,
-                    log=await self._log(),
+                    log=await _log_of(self._services.store),
                     started=format_micro_time(self._clock.now()),
                     first_revision=self._first,
                     file=self._start.file,
@@ -185,6 +182,8 @@ class RunHistory:
             async with timeout(self._clock, _SECONDS):
                 store = await self._open_crashed()
                 try:
+                    if await _log_of(store) != before.log:
+                        raise StoreError("the store is that of another run")
                     last = await store.revision()
                     found = await self._content(store, before, last)
                     entries = await store.log(max(last - 1, 0), 1)
@@ -217,7 +216,7 @@ class RunHistory:
         """Writes an ended run, without the values that were purged while its objects were read."""
         await asyncio.to_thread(self._files.write, record, objects)
         for selection in self._purged:
-            await asyncio.to_thread(self._files.purge, selection, await self._log())
+            await asyncio.to_thread(self._files.purge, selection, await _log_of(self._services.store))
 
     async def _content(self, store: Store, begun: RunRecord, at: int) -> RunContent:
         """Returns a run with its parts and objects at a revision. Raises StoreError."""
@@ -243,6 +242,12 @@ class RunHistory:
             return RunContent(record, objects)
 
         return await self._services.offload.run(_USER, summarize)
+
+
+async def _log_of(store: Store) -> str:
+    """Returns the UID of the log of a store: that of a namespace which exists as long as the store."""
+    found = await store.get(_CLUSTER)
+    return meta.uid(msgspec.json.decode(found.value)) if found is not None else ""
 
 
 def _text(seconds: float) -> str:
