@@ -96,7 +96,7 @@ class ControlPlane:
     `workloads` enables the workloads (processes and containers): settings, or True or False. `telemetry` is the
     directory of stored traces, metrics and logs, which the server then returns; with `config.telemetry.enabled` the
     workloads send theirs to the server. `runs` returns the runs of an app, given the services of the server and the
-    revision at which the current run begins; the server returns and purges them. It is called on the first use.
+    revision at which the current run begins; the server returns and purges them. The function is called on first use.
     """
 
     def __init__(

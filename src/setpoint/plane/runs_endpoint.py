@@ -7,9 +7,9 @@
     GET   /apis/setpoint.dev/v1/runs/{number}/difference[?to=]     the differences to another run; by default, now
 
 They require the rights to list, get and patch `runs.setpoint.dev`, and to get `runs/objects` and `runs/difference`.
-Parts and objects are those of the resources that the user may list in the whole cluster, and whose history the user may
-get. Without these rights to Secrets, values that look like secrets are masked in all other objects; in differences they
-are always masked. A server without runs has an empty list.
+Parts and objects are those of the resources that the user may list in the whole cluster, with the right to their
+history. Without these rights to Secrets, values that look like secrets are masked in all other objects; in differences
+they are always masked. A server without runs has an empty list.
 """
 
 from collections.abc import Iterable
@@ -181,7 +181,7 @@ def _number(field: str, text: str) -> int:
 
 
 class _Sight:
-    """The resources whose past objects a user may see, decided once for each request."""
+    """The resources with past objects that a user may see, decided once for each request."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -85,7 +85,7 @@ def is_derived(kind: str, path: str) -> bool:
 
 
 def _stable_names(trees: list[Object]) -> list[str]:
-    """Returns the names of objects, with stable ones for objects whose controller generated the name: the owner with
+    """Returns the names of objects, with stable ones for names that a controller generated: the owner with
     the place among its objects of the kind, for replicas in the order of their numbers."""
     by_uid = {meta.uid(tree): tree for tree in trees}
     places: dict[tuple[str, str], int] = {}
