@@ -46,6 +46,7 @@ RUNS_VARIABLE = "SETPOINT_RUNS"
 _KEPT_LOGS = 100
 # The interval of the heartbeat.
 _SIGN_SECONDS = 10.0
+# The ends of runs by the reasons of the shutdown.
 _ENDS: "Mapping[str, End]" = {
     "state directory deleted; no client could reach this session": "DirectoryDeleted",
     "received a signal": "Signal",

@@ -39,8 +39,9 @@ test("the outcome of a part has its state, time to ready, restarts and exit code
     { state: "Ready", readySeconds: 0.5, wanted: 2, ready: 1, restarts: 1 },
     { state: "Failed", reason: "Exited", readySeconds: 2, restarts: 3, exitCode: 1 },
     null,
+    { purged: true },
   ];
-  assert.deepEqual(parts.map(outcomeOf), ["Ready in 1.2 s", "Ready in 500 ms, 1 of 2 ready, 1 restart", "Failed (Exited), 3 restarts, exit code 1", "absent"]);
+  assert.deepEqual(parts.map(outcomeOf), ["Ready in 1.2 s", "Ready in 500 ms, 1 of 2 ready, 1 restart", "Failed (Exited), 3 restarts, exit code 1", "absent", "purged"]);
 });
 
 test("the counted differences are one sentence", () => {

@@ -180,6 +180,8 @@ def _part_text(part: dict[str, Any] | None) -> str:
     """Returns the outcome of a part, such as `Ready in 1.2s` or `Failed (ExitedWithError), exit code 3`."""
     if part is None:
         return "absent"
+    if part.get("purged"):
+        return "purged"
     text = str(part["state"])
     if part.get("readySeconds") is not None:
         text += f" in {part['readySeconds']:.1f}s" if text in ("Ready", "Finished") else ""

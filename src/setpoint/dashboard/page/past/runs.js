@@ -36,7 +36,7 @@ export function durationOf(run, now) {
 
 // Returns the outcome of a part, such as "Ready in 1.2 s, 2 of 2 ready".
 export function outcomeOf(part) {
-  if (!part) return "absent";
+  if (!part || part.purged) return part ? "purged" : "absent";
   const isReady = ["Ready", "Finished"].includes(part.state) && part.readySeconds !== undefined;
   const words = [isReady ? `${part.state} in ${duration(part.readySeconds)}` : stateOf(part)];
   if ((part.wanted ?? 0) > 1) words.push(`${part.ready ?? 0} of ${part.wanted} ready`);
