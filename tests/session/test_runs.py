@@ -73,6 +73,9 @@ async def test_a_changed_app_is_compared_with_its_earlier_run(tmp_path: Path) ->
         assert [(each["name"], each["state"], each["ready"]) for each in first["parts"]] == [("api", "Ready", 2)]
         assert first["parts"][0]["readySeconds"] > 0
         assert first["isInLog"]
+        objects = json.loads((await shop.client.raw("GET", "/apis/setpoint.dev/v1/runs/1/objects")).body)["items"]
+        # Without the objects of the server, such as roles and the certificates of its authority.
+        assert {each["kind"] for each in objects} == {"App", "Executable", "ExecutableReplicaSet"}
         same = await difference(shop, 1)
         # A machine under load may start an app noticeably slower.
         assert [each["fields"] for each in same["parts"] if each["fields"] != ["readySeconds"]] == []
