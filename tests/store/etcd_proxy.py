@@ -50,6 +50,12 @@ class Proxy:
         """From now on what is said to etcd is kept back, until `release`."""
         self._requests.clear()
 
+    def drop(self) -> None:
+        """Ends the connections; what is kept back never arrives."""
+        for task in self._tasks:
+            task.cancel()
+        self.cut()
+
     def release(self) -> None:
         self._answers.set()
         self._requests.set()

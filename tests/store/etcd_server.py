@@ -87,6 +87,11 @@ class EtcdServer:
             self._process.wait()
             self._process = None
 
+    def signal(self, number: int) -> None:
+        """Sends a signal to the running process, such as SIGSTOP."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def restart(self) -> None:
         self.kill()
         self.start()

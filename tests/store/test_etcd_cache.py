@@ -221,7 +221,9 @@ async def test_the_state_of_any_age_needs_no_etcd() -> None:
             assert item is not None
             with pytest.raises(Unreachable):
                 await found.cache.get(MAPS + "a")
-            server.start()
+            await asyncio.to_thread(server.start)
+            for store in (found.store, found.other):
+                await store._session.client.quorum.recovered()
             await found.remove("a")
             assert await found.names(found.cache) == ["b"]
             await until(lambda: found.cache.peek(MAPS + "a") is None)

@@ -39,7 +39,10 @@ def _etcd_is_here() -> None:
 
 @asynccontextmanager
 async def opened(*endpoints: str, patience: float = 15.0, timeout: float = 5.0) -> AsyncIterator[EtcdStore]:
-    config = EtcdConfig(endpoints, f"/faults-{next(_roots)}", patience=patience, request_timeout=timeout)
+    # These tests are about the outcome of operations that outlast an outage.
+    config = EtcdConfig(
+        endpoints, f"/faults-{next(_roots)}", patience=patience, request_timeout=timeout, outage=2 * patience
+    )
     store = await EtcdStore.open(config)
     try:
         yield store

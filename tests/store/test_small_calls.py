@@ -193,6 +193,7 @@ async def test_etcd_confirms_by_small_calls_also_after_its_restart(monkeypatch: 
             assert await store.confirmed() == revision
         assert made == []
         await asyncio.to_thread(server.restart)
+        await store._session.client.quorum.recovered()
         assert await store.confirmed() == revision
         assert len(made) == 1, "gRPC answers after the failure"
         store._session.client._members[0].small_txns._again = 0.0

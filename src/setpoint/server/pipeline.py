@@ -20,6 +20,7 @@ from setpoint.objects.errors import (
     NotAcceptable,
     NotFound,
     ServiceUnavailable,
+    Timeout,
     Unauthorized,
 )
 from setpoint.server.access.authentication.impersonation import PREFIX, Impersonation
@@ -48,7 +49,7 @@ from setpoint.server.timeouts import Timeouts
 from setpoint.server.verbs.patch import patch_type
 from setpoint.server.verbs.read_fast_path import MOMENT, PeekableStore, Repeat, Standing
 from setpoint.store.cached import StateCache
-from setpoint.store.contract import StoreError
+from setpoint.store.contract import OutcomeUnknown, StoreError, Unreachable
 
 if TYPE_CHECKING:
     from setpoint.server.access.audit.auditor import Auditor
@@ -66,6 +67,8 @@ _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
 _WHOLE = (bytes, list)
 # The maximum length of an audit ID that a client chooses; the rest is cut off.
 _MAX_AUDIT_ID = 64
+# The seconds after which clients repeat a request that did not reach the store.
+_RETRY_SECONDS = 1
 # The user of a request before authentication, and after failed authentication.
 _NOBODY = User("")
 
@@ -158,8 +161,10 @@ class Pipeline:
         except APIError as error:
             response = await failure_answer(context, error)
         except StoreError as error:
-            _log.error("%s %s failed in the store: %s", request.method, request.path, error)
-            response = error_answer(request, ServiceUnavailable(f"the store is unavailable: {error}"))
+            # The store itself reports the beginning and the end of an outage.
+            level = logging.DEBUG if isinstance(error, Unreachable) else logging.ERROR
+            _log.log(level, "%s %s failed in the store: %s", request.method, request.path, error)
+            response = error_answer(request, _store_failure(error))
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.path)
             response = error_answer(request, _failure(error))
@@ -340,6 +345,17 @@ def _failure(error: Exception) -> APIError:
             "the server has no file descriptors left: raise its limit of open files (`ulimit -n`)"
         )
     return InternalError.of(f"{type(error).__name__}: {error}")
+
+
+def _store_failure(error: StoreError) -> APIError:
+    """Returns the API error for a failure of the store. Clients repeat a request with Retry-After, so a write that may
+    have been made has none."""
+    if isinstance(error, OutcomeUnknown):
+        return Timeout.of(f"{error}; read the object before the request is repeated")
+    return ServiceUnavailable(
+        f"the store is unavailable: {error}",
+        retry_after_seconds=_RETRY_SECONDS if isinstance(error, Unreachable) else 0,
+    )
 
 
 def _is_in_builtin_group(context: Context) -> bool:

@@ -77,6 +77,14 @@ class TooEarly(StoreError):
         self.current = current
 
 
+class Unreachable(StoreError):
+    """The store could not be reached in time. The call has changed nothing."""
+
+
+class OutcomeUnknown(StoreError):
+    """The store could not be reached in time to find out whether a write was applied."""
+
+
 class Closed(StoreError):
     """The store, or the watch, has been closed."""
 

@@ -43,7 +43,7 @@ from setpoint.server.watch.history_window import HistoryWindow
 from setpoint.server.watch.revision_times import Moments
 from setpoint.server.watch.starts import StartTurns
 from setpoint.store.cached import TermIndexes
-from setpoint.store.contract import Expect, Item, StateReads, Store, Write
+from setpoint.store.contract import Expect, Item, OutcomeUnknown, StateReads, Store, Unreachable, Write
 
 if TYPE_CHECKING:
     from setpoint.server.outbound.webhook_client import WebhookClient  # most servers never call a webhook
@@ -299,13 +299,19 @@ class Services:
 
     async def after_write(self, context: "Context", resource: Resource, tree: Object) -> None:
         """Runs the reactions to a write of the resource."""
-        for reaction in self._concerned(resource, deletes=False):
-            await reaction.after_write(context, resource, tree)
+        try:
+            for reaction in self._concerned(resource, deletes=False):
+                await reaction.after_write(context, resource, tree)
+        except Unreachable as error:
+            raise _unfinished(error) from error
 
     async def after_delete(self, context: "Context", resource: Resource, tree: Object) -> None:
         """Runs the reactions to the removal of an object of the resource."""
-        for reaction in self._concerned(resource, deletes=True):
-            await reaction.after_delete(context, resource, tree)
+        try:
+            for reaction in self._concerned(resource, deletes=True):
+                await reaction.after_delete(context, resource, tree)
+        except Unreachable as error:
+            raise _unfinished(error) from error
 
     def _concerned(self, resource: Resource, *, deletes: bool) -> "Sequence[Reaction]":
         # Cached on the resource, so that the cache entry goes away with the resource when its definition changes.
@@ -314,6 +320,12 @@ class Services:
             found = tuple(each for each in self.reactions if each.concerns(resource, deletes=deletes))
             resource.reacting[self, deletes] = found
         return found
+
+
+def _unfinished(error: Unreachable) -> OutcomeUnknown:
+    """Returns the error of a request whose write was made before the store became unreachable: a client must not repeat
+    such a request."""
+    return OutcomeUnknown(f"the write was made, but a step after it failed: {error}")
 
 
 class Context:

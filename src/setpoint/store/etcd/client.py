@@ -2,11 +2,11 @@
 
 aetcd provides the generated stubs; its own client supports one endpoint without TLS, logs in once and does not resume,
 so this module makes the calls. A call goes to one endpoint until that fails, then to the next, with a growing pause
-after each round.
+after each round, and as long as etcd has a quorum.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,12 +20,14 @@ from setpoint.objects.ids import Ids
 from setpoint.store.contract import Closed, StoreError
 from setpoint.store.etcd.config import EtcdConfig
 from setpoint.store.etcd.failures import Kind, kind_of, refusal, unreachable
-from setpoint.store.etcd.small_calls import CallFailed, SmallCalls
+from setpoint.store.etcd.quorum import Quorum
+from setpoint.store.etcd.small_calls import CallFailed, CallTimedOut, SmallCalls
 from setpoint.store.etcd.wire import Message
 
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 1.0
 _DEFRAGMENT_TIMEOUT = 600.0  # seconds; etcd rewrites its whole database
+_NO_QUORUM, _NO_ANSWER = "no member answers a read that needs a quorum", "the member does not answer"
 _OPTIONS: list[tuple[str, int | str]] = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -73,8 +75,10 @@ class Pauses:
 class _Member:
     """One endpoint: its channel and stubs."""
 
-    def __init__(self, address: str, config: EtcdConfig) -> None:
+    def __init__(self, address: str, config: EtcdConfig, position: int = 0) -> None:
         self.address = address
+        # The position among the configured endpoints.
+        self.position = position
         options = list(_OPTIONS)
         if config.tls is None:
             self.channel: Any = grpc.aio.insecure_channel(address, options=options)
@@ -86,6 +90,7 @@ class _Member:
             self.channel = grpc.aio.secure_channel(address, credentials, options=options)
         kv, lease = KVStub(self.channel), LeaseStub(self.channel)
         self.txn = kv.Txn
+        self.range = kv.Range
         self.small_txns = SmallCalls(address, "/etcdserverpb.KV/Txn", config)
         self.compact = kv.Compact
         self.grant = lease.LeaseGrant
@@ -103,6 +108,12 @@ class WatchStream:
         self._client = client
         self._member = member
         self._token = token
+        self._is_dropped = False
+
+    @property
+    def member(self) -> int:
+        """The position of the member that sends the events."""
+        return self._member.position
 
     async def send(self, request: Message) -> None:
         try:
@@ -123,11 +134,23 @@ class WatchStream:
         except AioRpcError as error:
             self._client.note(self._member, self._token, error)
             raise ResponseLost(error) from error
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._is_dropped or task is None or task.cancelling():
+                raise
+            silent = _failure(grpc.StatusCode.UNAVAILABLE, _NO_ANSWER)
+            self._client.note(self._member, self._token, silent)
+            raise ResponseLost(silent) from None
         if response is grpc.aio.EOF:
             ended = _failure(await self._call.code(), await self._call.details())
             self._client.note(self._member, self._token, ended)
             raise ResponseLost(ended)
         return response
+
+    def drop(self) -> None:
+        """Makes the reader open another stream, because the member does not answer."""
+        self._is_dropped = True
+        self._call.cancel()
 
     def close(self) -> None:
         self._call.cancel()
@@ -143,11 +166,12 @@ class EtcdClient:
         self.streams: set[WatchStream] = set()
         self._clock = clock
         self._ids = ids
-        self._members = [_Member(address, config) for address in config.endpoints]
+        self._members = [_Member(address, config, place) for place, address in enumerate(config.endpoints)]
         self._current = 0
         self._token: str | None = None
         self._logging_in = asyncio.Lock()
         self._closed = False
+        self.quorum = Quorum(self._probes, self._drop_streams, config.outage, clock)
 
     def deadline(self) -> float:
         """Returns the monotonic time, in seconds, at which an operation that begins now times out."""
@@ -166,12 +190,16 @@ class EtcdClient:
         fails."""
         self._check_open()
         member = self._members[self._current]
-        if self._token is None and self.config.user is not None:
+        if self.quorum.is_lost or (self._token is None and self.config.user is not None):
             return await self.txn(request, once=False)
         try:
             return pb.TxnResponse.FromString(await member.small_txns.call(request.SerializeToString(), self._token))
+        except CallTimedOut as error:
+            if not await self.quorum.check():
+                raise self._without_quorum() from error
         except CallFailed:
-            return await self.txn(request, once=False)
+            pass
+        return await self.txn(request, once=False)
 
     async def compact(self, revision: int, *, physical: bool = False) -> None:
         """Compacts etcd, with `physical` until the entries are removed from its database. Raises OutOfRange if the
@@ -265,6 +293,7 @@ class EtcdClient:
     async def close(self) -> None:
         """Ends all watches, and waits up to the request timeout for the running calls."""
         self._closed = True
+        await self.quorum.close()
         for stream in list(self.streams):
             stream.close()
         for member in self._members:
@@ -288,11 +317,14 @@ class EtcdClient:
         pauses, attempts = self.pauses(), 0
         while True:
             self._check_open()
+            if self.quorum.is_lost:
+                # Bounds the rate of callers that try again at once.
+                await self._clock.sleep(FIRST_PAUSE)
+                raise self._without_quorum()
             member, token = self._members[self._current], None
             try:
                 token = await self._login(member)
-                with self.closing():
-                    return await method(member)(request, timeout=self.config.request_timeout, metadata=_metadata(token))
+                return await self._answer(member, method(member), request, token)
             except AioRpcError as error:
                 kind = kind_of(error)
                 if kind in (Kind.COMPACTED, Kind.FUTURE):
@@ -302,9 +334,53 @@ class EtcdClient:
                     raise ResponseLost(error) from error
                 attempts += 1
                 if attempts % len(self._members) == 0:
-                    if self._clock.monotonic() >= deadline:
+                    if self._clock.monotonic() >= deadline or not await self.quorum.check():
                         raise unreachable(self.where, error) from error
                     await pauses.wait()
+
+    async def _answer(
+        self, member: _Member, method: Callable[..., Any], request: Message, token: str | None
+    ) -> Message:
+        """Calls a method of a member and returns the answer. Raises AioRpcError, also for a call that was ended because
+        the member does not answer."""
+        call = method(request, timeout=self.config.request_timeout, metadata=_metadata(token))
+        is_ended = False
+        self.quorum.begin(call, member.position)
+        try:
+            with self.closing():
+                try:
+                    answer = await call
+                finally:
+                    is_ended = self.quorum.end(call)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if is_ended and task is not None and not task.cancelling():
+                text = _NO_QUORUM if self.quorum.is_lost else _NO_ANSWER
+                raise _failure(grpc.StatusCode.UNAVAILABLE, text) from None
+            raise
+        self.quorum.answered()
+        return answer
+
+    def _drop_streams(self, silent: frozenset[int]) -> None:
+        for stream in [each for each in self.streams if each.member in silent]:
+            stream.drop()
+
+    def _without_quorum(self) -> StoreError:
+        return unreachable(self.where, _failure(grpc.StatusCode.UNAVAILABLE, _NO_QUORUM))
+
+    def _probes(self, seconds: float) -> Sequence[Awaitable[bool]]:
+        return [self._probe(member, seconds) for member in self._members]
+
+    async def _probe(self, member: _Member, seconds: float) -> bool:
+        """Reads a key that always exists, linearizably. Returns True if etcd answered, also with a refusal."""
+        request = pb.RangeRequest(key=f"{self.config.root}/epoch".encode(), count_only=True)
+        try:
+            await member.range(request, timeout=seconds, metadata=_metadata(self._token))
+        except AioRpcError as error:
+            return kind_of(error) not in (Kind.UNSENT, Kind.LOST)
+        except grpc.aio.UsageError:  # the client is closed
+            return False
+        return True
 
     async def _login(self, member: _Member) -> str | None:
         """Returns the login token, or None without a user. Every member accepts the token until its expiry."""
@@ -313,8 +389,7 @@ class EtcdClient:
         async with self._logging_in:
             if self._token is None:
                 request = pb.AuthenticateRequest(name=self.config.user, password=self.config.password or "")
-                answer = await member.authenticate(request, timeout=self.config.request_timeout)
-                self._token = answer.token
+                self._token = (await self._answer(member, member.authenticate, request, None)).token
             return self._token
 
 

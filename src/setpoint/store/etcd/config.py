@@ -36,6 +36,7 @@ class EtcdConfig(NamedTuple):
     password: str | None = None
     request_timeout: float = 5.0  # seconds after which one request counts as lost
     patience: float = 15.0  # seconds for which an operation retries before failing
+    outage: float = 1.6  # seconds without a quorum, as far as known, after which operations fail
 
     @property
     def scheme(self) -> str:

@@ -8,15 +8,7 @@ from enum import Enum
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 
-from setpoint.store.contract import StoreError
-
-
-class Unreachable(StoreError):
-    """etcd could not be reached in time. The store is unchanged."""
-
-
-class OutcomeUnknown(StoreError):
-    """etcd could not be reached in time to find out whether a sent write was applied."""
+from setpoint.store.contract import StoreError, Unreachable
 
 
 class Kind(Enum):

@@ -10,9 +10,8 @@ import asyncio
 
 import setpoint.store.etcd.envelope as envelope
 import setpoint.store.etcd.wire as wire
-from setpoint.store.contract import StoreError
+from setpoint.store.contract import OutcomeUnknown, StoreError
 from setpoint.store.etcd.client import OutOfRange, ResponseLost
-from setpoint.store.etcd.failures import OutcomeUnknown
 from setpoint.store.etcd.keys import Epoch
 from setpoint.store.etcd.replay import Replay
 from setpoint.store.etcd.session import StoreSession

@@ -16,6 +16,7 @@ from setpoint.store.bounds import Bounds
 from setpoint.store.cached.publishing import Listener
 from setpoint.store.contract import Closed, Event, StoreError, TooLate
 from setpoint.store.etcd.keys import Epoch
+from setpoint.store.etcd.quorum import SLOW_SECONDS
 from setpoint.store.etcd.replay import Batch, LogReplay
 from setpoint.store.etcd.session import StoreSession
 from setpoint.store.follow import STEP, Cursor, Followers, complete_revisions, first_after
@@ -48,6 +49,8 @@ class SharedWatch:
         self._failure: StoreError | None = None
         self._closed = False
         self._task: asyncio.Task[None] | None = None
+        # Looks whether the feed has reached an expected revision.
+        self._overdue: asyncio.Task[None] | None = None
         # The replays of the watches that catch up, by the revision that they have reached.
         self._replays: dict[int, LogReplay] = {}
 
@@ -96,6 +99,17 @@ class SharedWatch:
         self._failure = None
         self._task = self._loop.create_task(self._run())
 
+    def expect(self, revision: int) -> None:
+        """Checks the members of etcd unless the events up to a revision arrive soon: the one that sends them may have
+        fallen silent."""
+        if self._overdue is None or self._overdue.done():
+            self._overdue = self._loop.create_task(self._check_later(revision))
+
+    async def _check_later(self, revision: int) -> None:
+        await self._session.clock.sleep(SLOW_SECONDS)
+        if self._current < revision:
+            await self._session.client.quorum.check()
+
     def recent(self, after: int) -> Sequence[Event] | None:
         if after < self._start:
             return None
@@ -137,9 +151,10 @@ class SharedWatch:
         for replay in self._replays.values():
             replay.close()
         self._replays.clear()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        tasks = [each for each in (self._task, self._overdue) if each is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._followers.wake_all(self._current + 1)
 
     def _begin(self) -> None:

@@ -12,6 +12,7 @@ import ssl
 from struct import Struct
 
 from setpoint.store.etcd.config import EtcdConfig, Tls
+from setpoint.store.etcd.quorum import SLOW_SECONDS
 
 # The types of frames, and the flags of the end of a stream, of complete headers and of acknowledgements.
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW = 0, 1, 3, 4, 6, 7, 8
@@ -20,7 +21,7 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 # The bytes that are received before the server may send more, less than its initial allowance of 65,535.
 _WINDOW_BYTES = 16_384
 # The seconds for a connection or a response, and the seconds without attempts after a failure.
-_PATIENCE, _PAUSE = 1.0, 5.0
+_PATIENCE, _PAUSE = SLOW_SECONDS, 5.0
 # No stream has a greater number.
 _LAST_STREAM = (1 << 31) - 1
 _number = Struct(">I").pack
@@ -28,6 +29,10 @@ _number = Struct(">I").pack
 
 class CallFailed(Exception):
     """The call got no message. Never leaves this package."""
+
+
+class CallTimedOut(CallFailed):
+    """The call got no message in time: etcd may have no quorum."""
 
 
 def _frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
@@ -131,9 +136,9 @@ class _Connection(asyncio.Protocol):
             _fail(answer)
 
 
-def _fail(answer: asyncio.Future[bytes]) -> None:
+def _fail(answer: asyncio.Future[bytes], kind: type[CallFailed] = CallFailed) -> None:
     if not answer.done():
-        answer.set_exception(CallFailed())
+        answer.set_exception(kind())
 
 
 class SmallCalls:
@@ -163,7 +168,7 @@ class SmallCalls:
             connection = await self._connected(loop)
             headers = self._headers if token is None else self._headers + _field(b"token", token.encode())
             answer = connection.call(headers, message)
-            timer = loop.call_later(_PATIENCE, _fail, answer)
+            timer = loop.call_later(_PATIENCE, _fail, answer, CallTimedOut)
             try:
                 return await answer
             finally:
@@ -194,7 +199,9 @@ class SmallCalls:
                     _, self._connection = await loop.create_connection(
                         _Connection, host.strip("[]"), int(port), ssl=context, server_hostname=name
                     )
-            except (OSError, TimeoutError, ValueError) as error:
+            except TimeoutError as error:
+                raise CallTimedOut from error
+            except (OSError, ValueError) as error:
                 raise CallFailed from error
             return self._connection
 

@@ -213,7 +213,10 @@ class EtcdStore:
             self._compacted = record.mod_revision
             compacted = envelope.open_compact(record.value, self._session.root.compact).revision
             self._feed.drop_compacted(reading.epoch.outward(compacted))
-        return reading.epoch.outward(reading.current)
+        revision = reading.epoch.outward(reading.current)
+        if revision > self._feed.current:
+            self._feed.expect(revision)
+        return revision
 
     def watch(self, prefix: str, after: int | None = None) -> Watch:
         return self._feed.watch(prefix, after)
@@ -291,5 +294,6 @@ class EtcdStore:
             return
         self._closed = True
         await self._upkeep.close()
+        await self._writer.close()
         await self._feed.close()
         await self._session.client.close()

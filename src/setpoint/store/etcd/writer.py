@@ -5,6 +5,8 @@ value. A write without an expectation reads the key first, and then expects the 
 names the revision that it replaced.
 """
 
+import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import NamedTuple
@@ -12,13 +14,18 @@ from typing import NamedTuple
 import setpoint.store.etcd.envelope as envelope
 import setpoint.store.etcd.wire as wire
 from setpoint.objects.provenance import Actor, Cause
-from setpoint.store.contract import ABSENT, ANY, Expect, ExpectationFailed, Write
+from setpoint.store.contract import ABSENT, ANY, Expect, ExpectationFailed, OutcomeUnknown, Write
 from setpoint.store.etcd.client import ResponseLost
 from setpoint.store.etcd.failures import unreachable
 from setpoint.store.etcd.fence import Fence
 from setpoint.store.etcd.keys import Epoch
 from setpoint.store.etcd.session import StoreSession, item_of
 from setpoint.store.etcd.wire import Message
+
+# The attempts to find out about a write in doubt, and the seconds between two of them.
+_ATTEMPTS, _PAUSE = 10, 1.0
+
+_log = logging.getLogger("setpoint.store")
 
 
 class EtcdWrite(NamedTuple):
@@ -54,6 +61,14 @@ class Writer:
         self._fence = Fence(session, client)
         self._id = bytes.fromhex(client.replace("-", ""))[:8]
         self._numbers = count(1)
+        # The searches for writes of unknown outcome.
+        self._searches: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Ends the searches for writes of unknown outcome."""
+        for search in self._searches:
+            search.cancel()
+        await asyncio.gather(*self._searches, return_exceptions=True)
 
     async def commit(
         self, key: str, value: bytes | None, expect: Expect, actor: Actor, cause: Cause | None, ttl: float | None
@@ -184,17 +199,24 @@ class Writer:
                 [wire.get(session.root.epoch), wire.get(fence.key), *failure],
             )
             sent = fence.record_sent(write, epoch)
+            is_in_doubt = False
             try:
                 response = await session.client.txn(request, once=True, deadline=deadline)
             except ResponseLost as lost:
-                landed = await fence.resolve(write, sent, lost)
+                try:
+                    landed = await fence.resolve(write, sent, lost)
+                except OutcomeUnknown:
+                    is_in_doubt = True
+                    self._search_later(write, sent, lost)
+                    raise
                 if landed is not None:
                     return Result(epoch, landed)
                 if session.clock.monotonic() >= deadline:
                     raise unreachable(session.client.where, lost.cause) from lost
                 continue
             finally:
-                fence.record_answered(write)
+                if not is_in_doubt:
+                    fence.record_answered(write)
             session.observe_revision(response)
             if response.succeeded:
                 return Result(epoch, response.header.revision, response.responses[0] if response.responses else None)
@@ -205,3 +227,27 @@ class Writer:
                 fence.observe(raised.version if raised else 0)
             else:
                 return Result(epoch, response.header.revision, answers=response.responses[2:])
+
+    def _search_later(self, write: bytes, sent: int, lost: ResponseLost) -> None:
+        """Finds out about a write after its caller was told that its outcome is unknown. From then on the write can no
+        longer be applied."""
+        search = asyncio.create_task(self._search(write, sent, lost))
+        self._searches.add(search)
+        search.add_done_callback(self._searches.discard)
+
+    async def _search(self, write: bytes, sent: int, lost: ResponseLost) -> None:
+        session, fence = self._session, self._fence
+        try:
+            for _ in range(_ATTEMPTS):
+                await session.client.quorum.recovered()
+                try:
+                    landed = await fence.resolve(write, sent, lost)
+                except OutcomeUnknown as error:
+                    _log.warning("the outcome of a write is still unknown: %s", error)
+                    await session.clock.sleep(_PAUSE)
+                    continue
+                made = "was not made" if landed is None else f"was made at revision {session.epoch.outward(landed)}"
+                _log.warning("a write whose outcome was unknown %s", made)
+                return
+        finally:
+            fence.record_answered(write)
