@@ -182,8 +182,16 @@ async def test_every_line_of_a_burst_is_reached(served: ServedPage) -> None:
     await page.wait(f"({at_end}, {LOG}.includes('number 19999'))")
 
 
-async def test_a_position_held_at_the_first_line_reads_on(served: ServedPage) -> None:
+# Makes timers of effects, which limit the wait for a frame, end before the frame.
+SLOW_FRAMES = (
+    "{ const wait = setTimeout; setTimeout = (f, ms, ...rest) => wait(f, ms >= 30 && ms <= 100 ? 0 : ms, ...rest) }"
+)
+
+
+@pytest.mark.parametrize("preparation", ["", SLOW_FRAMES], ids=["frames in time", "slow frames"])
+async def test_a_position_held_at_the_first_line_reads_on(served: ServedPage, preparation: str) -> None:
     page = await open_finished(served, MANY)
+    await page.run(preparation or "null")
     await page.run("document.querySelector('.log-box').dispatchEvent(new WheelEvent('wheel', {deltaY: -100}))")
     # A scroll bar held at its top returns there before the next frame.
     held = "box.addEventListener('scroll', () => (box.scrollTop = 0)); box.scrollTop = 0"

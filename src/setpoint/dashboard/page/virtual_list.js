@@ -29,9 +29,16 @@ export function VirtualList({ count, rowHeight, row, label, role = "list", heade
       cancelAnimationFrame(pending.current);
     };
   }, []);
+  const shown = useRef({ first: 0, last: 0, view });
   const scrolled = () => {
     cancelAnimationFrame(pending.current);
-    pending.current = requestAnimationFrame(measure);
+    pending.current = requestAnimationFrame(() => {
+      const { scrollTop, clientHeight } = element.current;
+      const { view: last, ...range } = shown.current;
+      // A position that returned before its change was seen changes no range, but its reader may wait for it.
+      if (scrollTop === last.top && clientHeight === last.height) onScroll?.(range);
+      else measure();
+    });
   };
   const whole = count * rowHeight;
   const height = Math.min(whole, TALLEST);
@@ -40,6 +47,7 @@ export function VirtualList({ count, rowHeight, row, label, role = "list", heade
   const offset = height === whole ? view.top : (Math.min(view.top, room) / room) * (whole - view.height);
   const first = Math.max(0, Math.min(count, Math.floor(offset / rowHeight)) - MARGIN);
   const last = Math.min(count, Math.ceil((offset + view.height) / rowHeight) + MARGIN);
+  shown.current = { first, last, view };
   useEffect(() => onScroll?.({ first, last }), [first, last]);
   const shift = first * rowHeight - offset + view.top;
   const rows = [];
