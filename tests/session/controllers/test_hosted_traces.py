@@ -7,6 +7,7 @@ from tests.session.controllers.hosting_app import GREETING, greeting, hosted_app
 from setpoint.past.object_ref import place_at
 from setpoint.past.reconciles import read_traces
 from setpoint.past.related_objects import Related
+from setpoint.past.trace import Trace
 
 FILE = "controllers/greeting.py"
 HELLO = program('ctx.status["text"] = "hello"')
@@ -19,7 +20,14 @@ async def test_a_trace_of_a_reconcile_in_another_process_tells_what_it_read(tmp_
         await app.said("first")
         place = await place_at(app.client, GREETING, "first", "default")
         related = Related(app.client, await app.client.mapper.resources())
-        first = (await read_traces(app.client, place, made, related))[0]
+
+        async def traced() -> Trace | None:
+            first = (await read_traces(app.client, place, made, related))[0]
+            return first if first.reconcile is not None else None
+
+        # The status is written before the reconcile ends and is recorded.
+        first = await app.until(traced)
+        assert first is not None
         assert first.reconcile is not None
         assert (first.reconcile.controller, first.reconcile.number, first.reconcile.result) == (
             "greeting",
