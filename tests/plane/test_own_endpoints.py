@@ -3,17 +3,20 @@
 import json
 import os
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef
+from setpoint.config import Config
 from setpoint.objects.errors import BadRequest, Forbidden, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.plane import ControlPlane
 from setpoint.server.apiextensions.bundled_crds import provide
 from setpoint.workload.kinds.definitions import definitions
+from setpoint.workload.usage_settings import UsageSettings
 
 GROUP = "usvc-dev.developer.microsoft.com"
 PLACE = f"executables.{GROUP}/api"
@@ -34,15 +37,21 @@ PROBE = {"name": "up", "type": "TCP", "tcpProbe": {"port": "80"}, "schedule": {"
 SPEC = {"executablePath": "/bin/true", "env": [{"name": "PORT", "value": "8080"}], "healthProbes": [PROBE]}
 
 
-@pytest.fixture
-async def plane() -> AsyncIterator[ControlPlane]:
-    """Provides a control plane with one workload, which has failed."""
-    async with ControlPlane("memory", system=["namespace-controller"]) as plane:
+@asynccontextmanager
+async def new_plane(**options: Any) -> AsyncIterator[ControlPlane]:
+    """Starts a control plane with one workload, which has failed."""
+    async with ControlPlane("memory", system=["namespace-controller"], **options) as plane:
         await provide(plane.services, definitions())
         client = plane.client()
         tree = {"apiVersion": f"{GROUP}/v1", "kind": "Executable", "metadata": {"name": "api"}, "spec": SPEC}
         made = await client.create(tree)
         await client.update_status({**made, "status": STATUS})
+        yield plane
+
+
+@pytest.fixture
+async def plane() -> AsyncIterator[ControlPlane]:
+    async with new_plane() as plane:
         yield plane
 
 
@@ -106,6 +115,15 @@ async def test_samples_measure_the_running_process(plane: ControlPlane) -> None:
     assert (await read(client, f"{PLACE}/samples", since="2100-01-01T00:00:00Z"))["items"] == []
     with pytest.raises(BadRequest, match="since: 'now' is not a time"):
         await read(client, f"{PLACE}/samples", since="now")
+
+
+async def test_samples_are_kept_as_the_settings_say() -> None:
+    for usage, kept in ((UsageSettings(max_samples=1), 1), (UsageSettings(enabled=False), 0)):
+        async with new_plane(config=Config(usage=usage)) as plane:
+            client = plane.client()
+            running = await client.get(KIND, "api")
+            await client.update_status({**running, "status": {"state": "Running", "pid": os.getpid()}})
+            assert len((await read(client, f"{PLACE}/samples"))["items"]) == kept
 
 
 async def test_controllers_show_their_reconciles(plane: ControlPlane) -> None:

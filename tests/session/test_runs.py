@@ -16,7 +16,7 @@ from tests.session.apps import WAITS, Running, app
 
 from setpoint.cli.main import main
 from setpoint.objects.clock import SystemClock
-from setpoint.session.host import HostError, run_settings
+from setpoint.session.host import HostError, run_settings, usage_settings
 from setpoint.workload.process.exit_wait import wait_exit
 from setpoint.workload.process.identity import parse
 
@@ -161,6 +161,14 @@ def test_settings_of_runs_are_read_from_the_variable() -> None:
     assert run_settings({}).keep == 5
     assert run_settings({"SETPOINT_RUNS": '{"keep": 9, "maxBytes": 2048}'}).max_bytes == 2048
     assert not run_settings({"SETPOINT_RUNS": "off"}).enabled
+
+
+def test_settings_of_samples_are_read_from_the_variable() -> None:
+    assert usage_settings({}).retention_seconds == 3600
+    assert usage_settings({"SETPOINT_USAGE": '{"maxSamples": 9}'}).max_samples == 9
+    assert not usage_settings({"SETPOINT_USAGE": "off"}).enabled
+    with pytest.raises(HostError, match=r"^SETPOINT_USAGE: .*; set the variable to off, or to settings: "):
+        usage_settings({"SETPOINT_USAGE": '{"maxSamples": 0}'})
 
 
 @pytest.mark.parametrize("given", ['{"kept": 3}', '{"keep": -1}', "5", "{"])

@@ -15,6 +15,7 @@ from setpoint.server.access.authentication.settings import DEFAULT_ISSUER
 from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
 from setpoint.server.edge.limits import Limits as EdgeLimits
 from setpoint.telemetry.settings import TelemetrySettings
+from setpoint.workload.usage_settings import UsageSettings
 
 _EDGE = EdgeLimits()
 _PATH = {"metavar": "PATH"}
@@ -319,3 +320,4 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     limits: Limits = Limits()
     history: History = History()
     telemetry: TelemetrySettings = TelemetrySettings()
+    usage: UsageSettings = UsageSettings()

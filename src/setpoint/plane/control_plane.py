@@ -134,7 +134,9 @@ class ControlPlane:
         # The recorded reconciles of the controllers; those of other processes can be added as sources.
         self.reconciles = ReconcilesPage([self._recorded_runs])
         get_runs = None if runs is None else lambda: self.runs
-        self._own_endpoints = OwnEndpoints(self.answer, lambda: self.controllers, self._workloads, get_runs)
+        self._own_endpoints = OwnEndpoints(
+            self.answer, lambda: self.controllers, self._workloads, get_runs, config.usage
+        )
         self._make_runs = runs
         self._known_runs: RunHistory | None = None
         self._first_revision = 0

@@ -10,6 +10,7 @@ from setpoint.server.message import RequestHandler, Response
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.extension import Endpoint, Endpoints, ObjectEndpoint
+from setpoint.workload.usage_settings import UsageSettings
 
 if TYPE_CHECKING:
     from setpoint.controller.controller import Controller
@@ -28,7 +29,7 @@ class OwnEndpoints:
     """The endpoints of a control plane.
 
     `handler` answers requests of this process; `controllers` returns the running controllers, `workloads` the
-    workloads, and `runs` the earlier runs; None if there are none.
+    workloads, and `runs` the earlier runs; None if there are none. `usage` limits the samples of CPU and memory.
     """
 
     def __init__(
@@ -37,9 +38,10 @@ class OwnEndpoints:
         controllers: "Callable[[], Sequence[Controller]]" = tuple,
         workloads: "Callable[[], Workloads | None]" = lambda: None,
         runs: "Callable[[], RunHistory] | None" = None,
+        usage: UsageSettings = UsageSettings(),  # noqa: B008 - immutable
     ) -> None:
         self._handler, self._controllers, self._workloads = handler, controllers, workloads
-        self._runs = runs
+        self._runs, self._usage_settings = runs, usage
         self._why: WhyEndpoint | None = None
         self._usage: UsageEndpoint | None = None
         # The controllers of the app.
@@ -82,7 +84,7 @@ class OwnEndpoints:
         if self._usage is None:
             from setpoint.plane.usage_endpoint import UsageEndpoint
 
-            self._usage = UsageEndpoint(self._workloads)
+            self._usage = UsageEndpoint(self._workloads, self._usage_settings)
         return await self._usage.get(context, resource)
 
     async def _list_controllers(self, context: Context) -> Response:

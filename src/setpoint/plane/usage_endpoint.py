@@ -2,8 +2,9 @@
 
     GET /apis/setpoint.dev/v1/{plural}.{group}/{name}/samples[?since=2026-01-31T12:00:00Z]
 
-Each request takes a sample, at most one a second; the last hour of samples is kept in memory. The first request of a
-program measures twice. Requires the right to get the object. The items are empty while the program does not run.
+Each request takes a sample, at most one a second; the samples are kept in memory as `UsageSettings` says. The first
+request of a program measures twice. Requires the right to get the object. The items are empty while the program does
+not run.
 """
 
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from setpoint.server.request.context import Context
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.usage import Usage, child_processes, container_usage, usage_of
 from setpoint.workload.usage_samples import Reading, UsageSamples
+from setpoint.workload.usage_settings import UsageSettings
 
 if TYPE_CHECKING:
     from setpoint.workload.workloads import Workloads
@@ -33,15 +35,16 @@ _FIRST_SECONDS = 0.2
 class UsageEndpoint:
     """The samples of a control plane. `workloads` returns its workloads; None if there are none."""
 
-    def __init__(self, workloads: "Callable[[], Workloads | None]") -> None:
-        self._workloads = workloads
-        self._samples = UsageSamples()
+    def __init__(self, workloads: "Callable[[], Workloads | None]", settings: UsageSettings) -> None:
+        self._workloads, self._settings = workloads, settings
+        self._samples = UsageSamples(settings)
 
     async def get(self, context: Context, resource: Resource) -> Response:
         """Returns the samples of a workload. Raises BadRequest for an invalid `since`."""
         since = _time(context.parameter("since"))
         tree = await read_object(context, resource)
-        await self._measure(context, tree)
+        if self._settings.enabled:
+            await self._measure(context, tree)
         items = [
             {
                 "time": format_micro_time(each.time),
@@ -50,7 +53,7 @@ class UsageEndpoint:
                 "processes": each.processes,
                 "replica": meta.name(tree),
             }
-            for each in self._samples.of(meta.uid(tree), since)
+            for each in self._samples.of(meta.uid(tree), context.services.clock.now(), since)
         ]
         return await answer_items(context, "Samples", items)
 

@@ -29,6 +29,7 @@ from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions, process_identity, session_id
 from setpoint.store.files import make_directory
 from setpoint.telemetry.settings import TelemetrySettings
+from setpoint.workload.usage_settings import UsageSettings
 
 if TYPE_CHECKING:
     from setpoint.past.runs.record import End
@@ -42,6 +43,7 @@ TAKEN = "taken"
 # The variables with the settings of telemetry and of earlier runs.
 TELEMETRY_VARIABLE = "SETPOINT_TELEMETRY"
 RUNS_VARIABLE = "SETPOINT_RUNS"
+USAGE_VARIABLE = "SETPOINT_USAGE"
 # The number of deleted objects with kept logs, for `setpoint export`.
 _KEPT_LOGS = 100
 # The interval of the heartbeat.
@@ -126,7 +128,7 @@ class SessionHost:
             serving = Serving(pages=[page], dashboard=DashboardSettings(app=self._app))
             async with ControlPlane(
                 store,
-                config=Config(telemetry=telemetry_settings(os.environ)),
+                config=Config(telemetry=telemetry_settings(os.environ), usage=usage_settings(os.environ)),
                 workloads=settings,
                 system=False,
                 serving=serving,
@@ -209,6 +211,11 @@ def _port(url: str) -> int:
 def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings:
     """Returns the settings of telemetry, which a variable may change. Raises HostError for an invalid value."""
     return _settings(environ, TELEMETRY_VARIABLE, TelemetrySettings, '{"retentionSeconds": 3600}')
+
+
+def usage_settings(environ: Mapping[str, str]) -> UsageSettings:
+    """Returns the settings of samples, which a variable may change. Raises HostError for an invalid value."""
+    return _settings(environ, USAGE_VARIABLE, UsageSettings, '{"retentionSeconds": 600}')
 
 
 def run_settings(environ: Mapping[str, str]) -> "RunSettings":

@@ -2,13 +2,12 @@
 without readers measures nothing."""
 
 from collections import deque
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from setpoint.workload.usage import Usage
+from setpoint.workload.usage_settings import UsageSettings
 
-# The number of samples of a workload, an hour with one sample in five seconds, and the number of workloads.
-MOST_SAMPLES, MOST_WORKLOADS = 720, 256
 # A second request within this time gets the existing samples.
 LEAST_SECONDS = 1.0
 
@@ -33,7 +32,8 @@ class Reading(NamedTuple):
 class UsageSamples:
     """The samples of all workloads, by uid."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: UsageSettings) -> None:
+        self._settings = settings
         self._samples: dict[str, deque[UsageSample]] = {}
         self._readings: dict[str, Reading] = {}
 
@@ -51,9 +51,9 @@ class UsageSamples:
         """Adds a sample, unless the reading is the first one of its program."""
         last = self._readings.pop(uid, None)
         self._readings[uid] = reading
-        kept = self._samples.pop(uid, None) or deque(maxlen=MOST_SAMPLES)
+        kept = self._samples.pop(uid, None) or deque(maxlen=self._settings.max_samples)
         self._samples[uid] = kept
-        if len(self._samples) > MOST_WORKLOADS:
+        if len(self._samples) > self._settings.max_workloads:
             oldest = next(iter(self._samples))
             del self._samples[oldest], self._readings[oldest]
         if last is None or last.program != reading.program or reading.seconds <= last.seconds:
@@ -61,6 +61,10 @@ class UsageSamples:
         used = max(0.0, reading.usage.cpu - last.usage.cpu) / (reading.seconds - last.seconds)
         kept.append(UsageSample(time, round(1000 * used, 1), reading.usage.memory, reading.usage.processes))
 
-    def of(self, uid: str, since: datetime | None = None) -> list[UsageSample]:
-        """Returns the samples of a workload, oldest first."""
-        return [each for each in self._samples.get(uid, ()) if since is None or each.time >= since]
+    def of(self, uid: str, now: datetime, since: datetime | None = None) -> list[UsageSample]:
+        """Returns the samples of a workload, oldest first, and forgets those that are too old."""
+        kept = self._samples.get(uid, deque())
+        earliest = now - timedelta(seconds=self._settings.retention_seconds)
+        while kept and kept[0].time < earliest:
+            kept.popleft()
+        return [each for each in kept if since is None or each.time >= since]
