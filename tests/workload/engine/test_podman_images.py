@@ -177,7 +177,9 @@ async def test_containers_find_each_other_in_a_network_by_their_aliases(podman: 
             assert (await engine.networks.inspect("back")).internal
             with pytest.raises(NameTaken):
                 await engine.networks.create("front")
-            asks = create_body({"image": IMAGE, "args": ["nslookup", "www"]}, networks=[EngineNetwork("front")])
+            # The first container of a network starts its name server, which Podman does not wait for.
+            ask = "for _ in $(seq 300); do nslookup www && exit; sleep 0.1; done"
+            asks = create_body({"image": IMAGE, "args": ["sh", "-c", ask]}, networks=[EngineNetwork("front")])
             other = await engine.containers.create("asks", asks.body)
             await engine.containers.start(other.id)
             await engine.containers.wait(other.id)
