@@ -89,7 +89,7 @@ async def app(
         assert crashed is not None
         return await SqliteStore.open(crashed, clock=SystemClock(), retention=Retention())
 
-    start = RunStart("/work/shop/setpoint.yaml", ("ci",))
+    start = RunStart("/home/jane/shop/setpoint.yaml", ("ci",))
     open_crashed = opened if crashed is not None else None
 
     def runs(services: Services, first: int) -> RunHistory:
@@ -125,7 +125,7 @@ async def test_the_current_run_is_listed_as_of_now(shop: App) -> None:
     await shop.part("worker", FAILED)
     [run] = (await read(shop.client, "runs"))["items"]
     assert (run["number"], run["current"], run["end"], run["failed"]) == (1, True, "", 1)
-    assert (run["file"], run["profiles"], run["isInLog"]) == ("/work/shop/setpoint.yaml", ["ci"], True)
+    assert (run["file"], run["profiles"], run["isInLog"]) == ("/home/jane/shop/setpoint.yaml", ["ci"], True)
     api, worker = run["parts"]
     assert (api["name"], api["state"], api["reason"]) == ("api", "Ready", "Healthy")
     assert api["readySeconds"] >= 0
